@@ -1,0 +1,26 @@
+# Every command a contributor needs. `make` alone prints this list.
+# Paths are relative, so a checkout in a folder with a space in its name works too.
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := $(BIN)/python -m
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup clean
+
+help:  ## print this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+setup: $(READY)  ## make the virtual environment (every other target does it by itself)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "howdah needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "Setting up .venv (once)"
+	@$(PYTHON) -m venv --clear .venv
+	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(RUN) pip install --quiet --disable-pip-version-check --editable '.[embedded]' --group dev
+	@touch $(READY)
+
+clean:  ## remove the virtual environment and everything that is built
+	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix

@@ -1,0 +1,1 @@
+"""howdah: a PostgreSQL job queue for Python."""

@@ -1,0 +1,19 @@
+-- schema · everything howdah owns stands in the schema `howdah`, and nothing else does
+--
+-- The name is fixed, so every file here is plain SQL that a person can run in psql.
+-- Two installations live in two databases.
+
+create schema howdah;
+
+-- What is installed. One row. `compatible_from` is the oldest schema number whose
+-- code still works here: an older worker may go on while the new ones roll out.
+create table howdah.installed (
+    one             bool  primary key default true check (one),
+    schema_number   int   not null,
+    compatible_from int   not null,
+    fingerprint     text  not null,  -- of the functions: unchanged means nothing to replace
+    installed_at    timestamptz not null default now()
+);
+
+-- Part of every id made here, see 05_ground/new_id.sql.
+create sequence howdah.id_counter;

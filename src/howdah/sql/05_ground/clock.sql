@@ -1,0 +1,28 @@
+-- clock · the one clock of the engine
+--
+-- Everything that waits, expires or goes stale asks this clock and never a client's.
+-- A test moves it for its own session: `set howdah.clock_offset = '1 hour'`.
+
+create or replace function howdah.clock() returns timestamptz
+language sql stable parallel safe
+begin atomic
+    select now() + coalesce(nullif(current_setting('howdah.clock_offset', true), ''), '0')::interval;
+end;
+
+-- today · the day a job finishes or an event happens, in UTC, so that a day's
+-- partition means the same to every session whatever its time zone.
+create or replace function howdah.today() returns date
+language sql stable parallel safe
+begin atomic
+    select (howdah.clock() at time zone 'utc')::date;
+end;
+
+-- relaxed · let this transaction commit without waiting for the disk
+--
+-- For claims, beats and progress: after a crash they are at worst done again.
+-- Never for enqueue; for complete only where the user chose it.
+create or replace function howdah.relaxed() returns void
+language sql volatile
+begin atomic
+    select set_config('synchronous_commit', 'off', true);
+end;

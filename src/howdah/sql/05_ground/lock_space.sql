@@ -1,0 +1,11 @@
+-- lock_space · the first number of every advisory lock howdah takes
+--
+--   (lock_space, 1)  shared: an idle worker sleeps     exclusive, for a moment: is anybody asleep?
+--   (lock_space, 2)  one upkeep at a time
+--   (lock_space, 3)  one install at a time
+
+create or replace function howdah.lock_space() returns int
+language sql immutable parallel safe
+begin atomic
+    select 1752135524;  -- the letters "howd"
+end;

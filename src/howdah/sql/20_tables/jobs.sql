@@ -1,0 +1,76 @@
+-- jobs · one relation to ask, three places behind it
+--
+--   jobs_live        pending, claimed, running: small and hot
+--   jobs_finished    completed, failed, cancelled: by the day of finishing, so that
+--                    forgetting a day is `drop table` and never a mass delete
+--
+-- A job stands in line when `place` is set and nobody holds it. The line of a type is
+-- the index jobs_ready: highest priority first, then by place, then by id. `place` is the
+-- moment the job joined the line: null while it waits for `run_at`; kept while a worker
+-- holds it, so that a job handed back stands where it stood. Beats, progress, events and
+-- `running` touch no indexed column, so those updates stay on their page (HOT).
+
+create table howdah.jobs (
+    id             uuid         not null default howdah.new_id(),
+    job_type       text         not null,
+    priority       int          not null default 100,
+    status         howdah.job_status not null default 'pending',
+    data           jsonb        not null default '{}',
+    progress       int          not null default 0,
+    current_stage  text,
+    events_count   int          not null default 0,
+    worker_id      text,                                -- who holds it; with attempts and id: the lease
+    claimed_at     timestamptz,
+    created_at     timestamptz  not null default now(),
+    started_at     timestamptz,
+    completed_at   timestamptz,                         -- when it ended, however it ended
+    attempts       int          not null default 0,
+    max_attempts   int          not null default 3,
+    last_error     text,
+    run_at         timestamptz,                         -- not before; null: at once
+    place          timestamptz  default now(),
+    result         jsonb,
+    errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
+    watched        bool         not null default false, -- somebody follows it: changes are announced
+    finished_on    date         not null default (now() at time zone 'utc')::date,
+
+    constraint job_type_is_1_to_200_characters_none_of_them_control
+        check (length(job_type) between 1 and 200 and job_type !~ '[[:cntrl:]]'),
+    constraint data_is_a_json_object        check (jsonb_typeof(data) = 'object'),
+    constraint progress_is_0_to_100         check (progress between 0 and 100),
+    constraint attempts_is_not_negative     check (attempts >= 0),
+    constraint max_attempts_is_at_least_1   check (max_attempts >= 1),
+    constraint worker_id_is_1_to_200_characters check (length(worker_id) between 1 and 200)
+) partition by list (status);
+
+create table howdah.jobs_live partition of howdah.jobs (
+    constraint jobs_live_pkey primary key (id),
+    constraint pending_means_held_by_nobody check ((status = 'pending') = (worker_id is null))
+) for values in ('pending', 'claimed', 'running')
+with (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
+    autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+-- `~priority` turns "highest first" into ascending order without overflowing, so that one
+-- row comparison says "behind this job in the line".
+create index jobs_ready on howdah.jobs_live (job_type, (~priority), place, id)
+    where worker_id is null and place is not null;
+
+create index jobs_waiting on howdah.jobs_live (run_at)
+    where worker_id is null and place is null;
+
+create index jobs_held on howdah.jobs_live (worker_id)
+    where worker_id is not null;
+
+create table howdah.jobs_finished partition of howdah.jobs
+    for values in ('completed', 'failed', 'cancelled')
+    partition by range (finished_on);
+
+create index jobs_finished_id on howdah.jobs_finished (id);
+create index jobs_finished_badly on howdah.jobs_finished (id) where status <> 'completed';
+
+-- Where a job goes whose day nobody prepared. Upkeep empties it into the right days.
+create table howdah.jobs_finished_unprepared partition of howdah.jobs_finished default;

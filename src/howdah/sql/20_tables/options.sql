@@ -1,0 +1,12 @@
+-- options · what holds for the whole queue, whoever talks to it
+
+create table howdah.options (
+    name     text  primary key,
+    value    text  not null,
+    meaning  text  not null
+);
+
+insert into howdah.options (name, value, meaning) values
+    ('keep_finished',     '7 days', 'how long finished jobs are kept, by whole days'),
+    ('keep_events',       '7 days', 'how long events of jobs are kept, by whole days'),
+    ('max_payload_bytes', '262144', 'the largest payload a job may carry');

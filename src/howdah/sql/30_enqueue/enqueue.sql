@@ -1,0 +1,42 @@
+-- enqueue · → pending
+--
+-- Hands one job over. It stands in line at once, or waits for `p_run_at` (an instant) or
+-- `p_delay` (counted by the server's clock, whatever the client's says).
+--
+--   p_id     made by the caller, who then knows it before the commit; else made here
+--   returns  the job's id
+--
+-- Locks nothing. Wakes idle workers that know the type, when the transaction commits.
+
+create or replace function howdah.enqueue(
+    p_job_type      text,
+    p_data          jsonb        default '{}',
+    p_priority      int          default 100,
+    p_run_at        timestamptz  default null,
+    p_max_attempts  int          default 3,
+    p_id            uuid         default null,
+    p_delay         interval     default null
+) returns uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_id     uuid        := coalesce(p_id, howdah.new_id());
+    v_run_at timestamptz := coalesce(howdah.clock() + p_delay, p_run_at);
+    v_bytes  int         := octet_length(p_data::text);
+    v_limit  int         := howdah.option('max_payload_bytes');
+begin
+    if v_bytes > v_limit then
+        raise exception using errcode = 'HW001',
+            message = format('the payload of a %L job has %s bytes; the limit is %s', p_job_type, v_bytes, v_limit),
+            hint = 'Store the data elsewhere and enqueue a reference to it, or raise the option max_payload_bytes.';
+    end if;
+    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, place)
+    values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts,
+            case when v_run_at > howdah.clock() then null else now() end);
+    if v_run_at is null or v_run_at <= howdah.clock() then
+        perform howdah.wake(array[p_job_type]);
+    end if;
+    return v_id;
+end;
+$$;

@@ -1,0 +1,54 @@
+-- enqueue by plain INSERT · → pending
+--
+-- `insert into jobs (job_type, priority, data) values …` from any client is a job like
+-- any other. After the statement this trigger looks at the rows once, as a set, and does
+-- for them what the enqueue functions do for theirs (those write to jobs_live directly and
+-- never meet it): it refuses what is too large, sends what is not due yet out of the line,
+-- gives what was created earlier its earlier place, counts what was inserted as finished
+-- and wakes idle workers.
+
+create or replace function howdah.take_plain_insert() returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_limit int := howdah.option('max_payload_bytes');
+    v_large record;
+    v_types text[];
+begin
+    select job_type, octet_length(data::text) as bytes into v_large
+    from inserted where octet_length(data::text) > v_limit limit 1;
+    if found then
+        raise exception using errcode = 'HW001',
+            message = format('the payload of a %L job has %s bytes; the limit is %s', v_large.job_type, v_large.bytes, v_limit),
+            hint = 'Store the data elsewhere and enqueue a reference to it, or raise the option max_payload_bytes.';
+    end if;
+
+    update howdah.jobs_live as j
+    set place = case when j.run_at > howdah.clock() then null else j.created_at end
+    where j.id = any (array(
+        select id from inserted
+        where status = 'pending'
+          and place is distinct from case when run_at > howdah.clock() then null else created_at end
+    ));
+
+    insert into howdah.finished_counts (day, job_type, status, jobs)
+    select finished_on, job_type, status, count(*) from inserted
+    where status in ('completed', 'failed', 'cancelled')
+    group by 1, 2, 3;
+
+    v_types := array(
+        select distinct job_type from inserted
+        where status = 'pending' and (run_at is null or run_at <= howdah.clock())
+    );
+    if v_types <> '{}' then
+        perform howdah.wake(v_types);
+    end if;
+    return null;
+end;
+$$;
+
+create or replace trigger take_plain_insert
+    after insert on howdah.jobs
+    referencing new table as inserted
+    for each statement execute function howdah.take_plain_insert();

@@ -1,0 +1,48 @@
+-- beat · a worker says that it lives, and hears what it has lost
+--
+-- One row per worker, not one per job. The first beat registers the worker; a worker
+-- that was given up and beats again is taken back, without the jobs it lost.
+--
+--   p_ids, p_attempts  the attempts its handlers are at
+--   p_silent_after     how long it may be silent before its jobs are given to others
+--   p_info             host, pid, version, slots … for people to read; null: as before
+--   returns            those of p_ids it no longer holds: cancelled, recovered, or gone
+--
+-- Locks its own row of howdah.workers. Wakes nobody.
+
+create or replace function howdah.beat(
+    p_worker_id     text,
+    p_ids           uuid[]    default '{}',
+    p_attempts      int[]     default '{}',
+    p_silent_after  interval  default '15 seconds',
+    p_info          jsonb     default null
+) returns setof uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+begin
+    if p_silent_after <= '0' then
+        raise exception using errcode = '22023', message = 'p_silent_after must be longer than nothing';
+    end if;
+    update howdah.workers as w
+    set beat_at = howdah.clock(), silent_after = p_silent_after, given_up_at = null,
+        info = coalesce(p_info, w.info)
+    where w.id = p_worker_id;
+    if not found then
+        insert into howdah.workers (id, started_at, beat_at, silent_after, info)
+        values (p_worker_id, howdah.clock(), howdah.clock(), p_silent_after, coalesce(p_info, '{}'))
+        on conflict (id) do nothing;
+    end if;
+    return query
+    select l.id from unnest(p_ids, p_attempts) as l (id, attempt)
+    where not exists (
+        select from howdah.jobs_live as j
+        where j.id = l.id and j.worker_id = p_worker_id and j.attempts = l.attempt
+    );
+end;
+$$;

@@ -1,0 +1,44 @@
+-- start · claimed → running
+--
+-- Marks attempts whose handler is at work. A job that ends within a flush never needs
+-- this: its ending carries the moment it began.
+--
+--   p_ran    how long ago each handler began, so that no client's clock is trusted
+--   returns  the ids this call moved; a missing id was stale, or marked before
+--
+-- Locks the rows in id order. Wakes those who follow these jobs.
+
+create or replace function howdah.start(
+    p_worker_id  text,
+    p_ids        uuid[],
+    p_attempts   int[],
+    p_ran        interval[] default null
+) returns setof uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_now      timestamptz := howdah.clock();
+    v_moved    uuid[];
+    v_watched  uuid[];
+begin
+    with leases as (
+        select l.id, l.attempt, l.ran from unnest(p_ids, p_attempts, p_ran) as l (id, attempt, ran)
+        order by l.id
+    ), moved as (
+        update howdah.jobs_live as j
+        set status = 'running', started_at = v_now - coalesce(l.ran, '0')
+        from leases as l
+        where j.id = l.id and j.worker_id = p_worker_id and j.attempts = l.attempt and j.status = 'claimed'
+        returning j.id, j.watched
+    )
+    select array_agg(id), array_agg(id) filter (where watched) into v_moved, v_watched from moved;
+    perform howdah.announce(v_watched);
+    return query select unnest(v_moved);
+end;
+$$;

@@ -1,0 +1,76 @@
+-- finish · pending, claimed, running → completed, failed, cancelled
+--
+-- The one way in which a job ends: complete, fail, retry, cancel and recover all come here. The row leaves jobs_live by DELETE and enters its day of jobs_finished by INSERT in
+-- one statement; an UPDATE that moves it would break concurrent claims with 40001.
+--
+--   p_status            how they end
+--   p_worker_id, p_ids, p_attempts   the leases
+--   p_fenced            false: whoever holds them, a person ends these (cancel), and their
+--                       workers are told
+--   p_errors, p_tracebacks           what went wrong, per attempt; null where nothing did
+--   p_results                        what the handler returned
+--   p_ran                            how long ago each handler began
+--   returns                          the ids this call moved; a missing id was stale
+--
+-- Locks the rows in id order, so two batches may wait for each other but never deadlock.
+-- Wakes those who follow these jobs, and nobody else.
+
+create or replace function howdah.finish(
+    p_status      text,
+    p_worker_id   text,
+    p_ids         uuid[],
+    p_attempts    int[],
+    p_errors      text[]      default null,
+    p_tracebacks  text[]      default null,
+    p_results     jsonb[]     default null,
+    p_ran         interval[]  default null,
+    p_fenced      bool        default true
+) returns setof uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_now      timestamptz := howdah.clock();
+    v_today    date        := howdah.today();
+    v_moved    uuid[];
+    v_watched  uuid[];
+begin
+    with leases as (
+        select l.* from unnest(p_ids, p_attempts, p_errors, p_tracebacks, p_results, p_ran)
+                            as l (id, attempt, error, traceback, result, ran)
+        order by l.id
+    ), ended as (
+        delete from howdah.jobs_live as j
+        using leases as l
+        where j.id = l.id
+          and (not p_fenced or (j.worker_id = p_worker_id and j.attempts = l.attempt))
+        returning j.*, l.error as error_, l.traceback as traceback_, l.result as result_,
+                  coalesce(j.started_at, v_now - l.ran, j.claimed_at) as started_at_
+    ), kept as (
+        insert into howdah.jobs_finished (
+            id, job_type, priority, status, data, progress, current_stage, events_count, worker_id,
+            claimed_at, created_at, started_at, completed_at, attempts, max_attempts, last_error,
+            run_at, place, result, errors, finished_on)
+        select id, job_type, priority, p_status, data,
+               case p_status when 'completed' then 100 else progress end,
+               current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
+               attempts, max_attempts, coalesce(error_, last_error), run_at, null, result_,
+               case when error_ is null or worker_id is null then errors
+                    else howdah.with_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now) end,
+               v_today
+        from ended
+    ), counted as (
+        insert into howdah.finished_counts (day, job_type, status, jobs)
+        select v_today, job_type, p_status, count(*) from ended group by job_type
+    )
+    select array_agg(id), array_agg(id) filter (where watched or (not p_fenced and worker_id is not null))
+    into v_moved, v_watched from ended;
+    perform howdah.announce(v_watched);
+    return query select unnest(v_moved);
+end;
+$$;

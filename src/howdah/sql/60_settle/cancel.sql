@@ -1,0 +1,29 @@
+-- cancel · pending, claimed, running → cancelled
+--
+-- Ends jobs that nobody needs any more. A job that is at work is taken from its worker at
+-- once: the lease is void from here on, the worker is told and stops the handler, and
+-- whatever it reports later changes nothing.
+--
+--   returns  the ids this call moved; a missing id had already ended, or never was
+--
+-- Locks and wakes as finish does.
+
+create or replace function howdah.cancel(p_ids uuid[], p_reason text default 'cancelled') returns setof uuid
+language sql volatile security definer
+begin atomic
+    select howdah.finish('cancelled', null, p_ids, null,
+        array_fill(p_reason, array[cardinality(p_ids)]), null, null, null, p_fenced => false);
+end;
+
+-- The same move by the worker that holds them, with its leases: a handler said so.
+create or replace function howdah.cancel(
+    p_worker_id  text,
+    p_ids        uuid[],
+    p_attempts   int[],
+    p_reasons    text[],
+    p_ran        interval[] default null
+) returns setof uuid
+language sql volatile security definer
+begin atomic
+    select howdah.finish('cancelled', p_worker_id, p_ids, p_attempts, p_reasons, null, null, p_ran);
+end;

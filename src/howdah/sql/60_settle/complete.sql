@@ -1,0 +1,26 @@
+-- complete · claimed, running → completed
+--
+-- Writes down that these attempts ended well.
+--
+-- An attempt proves itself with its lease: the worker it was handed to and the attempt it
+-- was. A worker that was given up for lost and comes back late holds an old lease, matches
+-- no row and changes nothing.
+--
+--   p_worker_id, p_ids, p_attempts   as claim returned them
+--   p_results                        what each handler returned, if it did
+--   p_ran                            how long ago each handler began
+--   returns                          the ids this call moved; a missing id was stale
+--
+-- Locks and wakes as finish does.
+
+create or replace function howdah.complete(
+    p_worker_id  text,
+    p_ids        uuid[],
+    p_attempts   int[],
+    p_results    jsonb[]     default null,
+    p_ran        interval[]  default null
+) returns setof uuid
+language sql volatile security definer
+begin atomic
+    select howdah.finish('completed', p_worker_id, p_ids, p_attempts, null, null, p_results, p_ran);
+end;

@@ -1,0 +1,75 @@
+-- settle by plain UPDATE
+--
+-- `update jobs set status = 'completed', …` from any client does the right thing. These
+-- triggers fill in what such a statement cannot know about; howdah's own verbs leave
+-- nothing to fill in, so for them the conditions are false and the functions never run.
+
+-- live rows: finishing, or put back without the rest of what that means
+create or replace function howdah.take_plain_update() returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if new.status = 'pending' then
+        new.worker_id := null;
+        new.claimed_at := null;
+        new.place := case when new.run_at > howdah.clock() then null else coalesce(new.place, now()) end;
+        return new;
+    end if;
+    new.finished_on := howdah.today();
+    new.completed_at := coalesce(new.completed_at, howdah.clock());
+    new.place := null;
+    insert into howdah.finished_counts (day, job_type, status, jobs)
+    values (new.finished_on, new.job_type, new.status, 1);
+    if new.watched then
+        new.watched := false;
+        perform howdah.announce(array[new.id]);
+    end if;
+    return new;
+end;
+$$;
+
+create or replace trigger take_plain_update
+    before update on howdah.jobs_live
+    for each row
+    when (new.status in ('completed', 'failed', 'cancelled')
+          or (new.status = 'pending'
+              and (new.worker_id is not null
+                   or (new.place is null and new.run_at is null)
+                   or (new.place is not null and new.run_at > howdah.clock()))))
+    execute function howdah.take_plain_update();
+
+-- finished rows: brought back to life, or ended differently, or deleted by hand
+create or replace function howdah.take_plain_revival() returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into howdah.finished_counts (day, job_type, status, jobs)
+    values (old.finished_on, old.job_type, old.status, -1);
+    if tg_op = 'DELETE' then
+        return old;
+    end if;
+    if new.status in ('completed', 'failed', 'cancelled') then
+        insert into howdah.finished_counts (day, job_type, status, jobs)
+        values (new.finished_on, new.job_type, new.status, 1);
+    elsif new.status = 'pending' then
+        new.worker_id := null;
+        new.claimed_at := null;
+        new.completed_at := null;
+        new.place := case when new.run_at > howdah.clock() then null else now() end;
+        new.max_attempts := greatest(new.max_attempts, new.attempts + 1);
+        perform howdah.wake(array[new.job_type]);
+    end if;
+    return new;
+end;
+$$;
+
+create or replace trigger take_plain_revival
+    before update on howdah.jobs_finished
+    for each row when (new.status is distinct from old.status)
+    execute function howdah.take_plain_revival();
+
+create or replace trigger take_plain_delete
+    before delete on howdah.jobs_finished
+    for each row execute function howdah.take_plain_revival();

@@ -1,0 +1,53 @@
+-- release · claimed, running → pending, the attempt not counted
+--
+-- Hands jobs back: unrun, when a worker stops or holds more than it can start soon; or put
+-- off by their handler (snooze), to come back after p_delays. Without a delay a job stands
+-- where it stood in the line.
+--
+--   p_worker_id, p_ids, p_attempts   as claim returned them
+--   returns                          the ids this call moved; a missing id was stale
+--
+-- Locks the rows in id order. Wakes idle workers that know the types.
+
+create or replace function howdah.release(
+    p_worker_id  text,
+    p_ids        uuid[],
+    p_attempts   int[],
+    p_delays     interval[] default null
+) returns setof uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_moved    uuid[];
+    v_watched  uuid[];
+    v_types    text[];
+begin
+    with leases as (
+        select l.* from unnest(p_ids, p_attempts, p_delays) as l (id, attempt, delay) order by l.id
+    ), moved as (
+        update howdah.jobs_live as j
+        set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
+            attempts = j.attempts - 1,
+            run_at = case when l.delay > '0' then howdah.clock() + l.delay else j.run_at end,
+            place = case when l.delay > '0' then null else coalesce(j.place, now()) end
+        from leases as l
+        where j.id = l.id and j.worker_id = p_worker_id and j.attempts = l.attempt
+        returning j.id, j.watched, j.job_type, j.place
+    )
+    select array_agg(id), array_agg(id) filter (where watched),
+           array_agg(distinct job_type) filter (where place is not null)
+    into v_moved, v_watched, v_types from moved;
+
+    perform howdah.announce(v_watched);
+    if v_types is not null then
+        perform howdah.wake(v_types);
+    end if;
+    return query select unnest(v_moved);
+end;
+$$;

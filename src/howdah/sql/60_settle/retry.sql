@@ -1,0 +1,69 @@
+-- retry · claimed, running → pending, or → failed on the last attempt
+--
+-- Writes down that these attempts failed and puts the jobs back, to run again after
+-- p_delays. Whether an attempt is left is decided here, by the row.
+--
+--   p_worker_id, p_ids, p_attempts   as claim returned them
+--   p_errors, p_tracebacks           what went wrong
+--   p_delays                         how long to wait; null or nothing: at once
+--   returns                          each id this call moved and the status it has now
+--
+-- Locks the rows in id order. Wakes idle workers for jobs that are due at once, and those
+-- who follow these jobs.
+
+create or replace function howdah.retry(
+    p_worker_id   text,
+    p_ids         uuid[],
+    p_attempts    int[],
+    p_errors      text[],
+    p_delays      interval[]  default null,
+    p_tracebacks  text[]      default null,
+    p_ran         interval[]  default null
+) returns table (id uuid, status text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_now      timestamptz := howdah.clock();
+    v_again    uuid[];
+    v_watched  uuid[];
+    v_types    text[];
+begin
+    with leases as (
+        select l.* from unnest(p_ids, p_attempts, p_errors, p_delays, p_tracebacks, p_ran)
+                            as l (id, attempt, error, delay, traceback, ran)
+        order by l.id
+    ), again as (
+        update howdah.jobs_live as j
+        set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
+            last_error = l.error,
+            errors = howdah.with_error(j.errors, j.attempts, j.worker_id, l.error, l.traceback,
+                                       coalesce(j.started_at, v_now - l.ran, j.claimed_at), v_now),
+            run_at = case when l.delay > '0' then v_now + l.delay else j.run_at end,
+            place = case when l.delay > '0' then null else now() end
+        from leases as l
+        where j.id = l.id and j.worker_id = p_worker_id and j.attempts = l.attempt
+          and j.attempts < j.max_attempts
+        returning j.id, j.watched, j.job_type, j.place
+    )
+    select array_agg(a.id), array_agg(a.id) filter (where watched),
+           array_agg(distinct job_type) filter (where place is not null)
+    into v_again, v_watched, v_types from again as a;
+
+    perform howdah.announce(v_watched);
+    if v_types is not null then
+        perform howdah.wake(v_types);
+    end if;
+    return query select a, 'pending' from unnest(v_again) as a;
+
+    if coalesce(cardinality(v_again), 0) < cardinality(p_ids) then
+        return query select f, 'failed' from howdah.finish(
+            'failed', p_worker_id, p_ids, p_attempts, p_errors, p_tracebacks, null, p_ran) as f;
+    end if;
+end;
+$$;

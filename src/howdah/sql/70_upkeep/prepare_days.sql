@@ -1,0 +1,41 @@
+-- prepare_days · make tomorrow's partitions before anybody needs them
+--
+-- A day whose partition is missing costs nothing but order: its rows go to the
+-- `_unprepared` part and are moved out of it here.
+--
+--   returns  the partitions this call made
+--
+-- Locks the `_unprepared` parts for the moment of the attachment, and waits for that no
+-- longer than 200 ms: somebody may hold `jobs` open for hours. Then the next call tries.
+
+create or replace function howdah.prepare_days(p_ahead int default 3) returns setof text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+    v_part record;
+begin
+    for v_part in
+        select parent, day_column, day, parent || to_char(day, '"_"YYYYMMDD') as name
+        from (values ('jobs_finished', 'finished_on'), ('job_events', 'day')) as p (parent, day_column)
+        cross join lateral (select howdah.today() + n as day from generate_series(0, p_ahead) as n) as days
+        where to_regclass('howdah.' || parent || to_char(day, '"_"YYYYMMDD')) is null
+        order by day, parent
+    loop
+        begin
+            execute format('lock table howdah.%I in access exclusive mode', v_part.parent || '_unprepared');
+            execute format('create table howdah.%I (like howdah.%I including defaults including constraints)',
+                           v_part.name, v_part.parent);
+            execute format('with stray as (delete from howdah.%1$I where %2$I = %3$L returning *)
+                            insert into howdah.%4$I select * from stray',
+                           v_part.parent || '_unprepared', v_part.day_column, v_part.day, v_part.name);
+            execute format('alter table howdah.%I attach partition howdah.%I for values from (%L) to (%L)',
+                           v_part.parent, v_part.name, v_part.day, v_part.day + 1);
+            return next v_part.name;
+        exception when lock_not_available then
+            return;
+        end;
+    end loop;
+end;
+$$;

@@ -1,0 +1,87 @@
+-- recover · claimed, running → pending, or → failed on the last attempt
+--
+-- Takes jobs away from workers that fell silent. A worker that beats is judged by its beats
+-- and the silence it allowed itself, however long its jobs take. A worker of another make
+-- that never beat is judged by p_timeout since it claimed. The attempt counts: a job that
+-- kills its workers ends as failed and does not go round for ever.
+--
+--   returns  each id this call moved, the status it has now, and who had held it
+--
+-- Locks rows of workers, then of jobs_live in id order, skipping what is being settled at
+-- this moment. Wakes idle workers that know the types, and those who follow these jobs.
+
+create or replace function howdah.recover_stale_jobs(p_timeout interval default '5 minutes')
+returns table (id uuid, status text, worker_id text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_now      timestamptz := howdah.clock();
+    v_lost     record;
+    v_again    uuid[];
+    v_watched  uuid[];
+    v_types    text[];
+begin
+    if p_timeout is null or p_timeout <= '0' then
+        raise exception using errcode = '22023', message = 'p_timeout must be longer than nothing';
+    end if;
+
+    update howdah.workers as w set given_up_at = v_now
+    where w.beat_at < v_now - w.silent_after and w.given_up_at is null;
+
+    for v_lost in
+        with recursive holders (worker_id) as (
+            (select j.worker_id from howdah.jobs_live as j
+             where j.worker_id is not null order by j.worker_id limit 1)
+            union all
+            (select (select j.worker_id from howdah.jobs_live as j
+                     where j.worker_id > h.worker_id order by j.worker_id limit 1)
+             from holders as h where h.worker_id is not null)
+        ), silent as (
+            select h.worker_id,
+                   case when w.id is null then v_now - p_timeout else 'infinity' end as claimed_before,
+                   case when w.id is null
+                        then format('worker %s held it for more than %s and never beat', h.worker_id, p_timeout)
+                        else format('worker %s went silent: no beat for more than %s', h.worker_id, w.silent_after)
+                   end as error
+            from holders as h left join howdah.workers as w on w.id = h.worker_id
+            where h.worker_id is not null and (w.id is null or w.beat_at < v_now - w.silent_after)
+        )
+        select s.worker_id, s.error, array_agg(held.id) as ids, array_agg(held.attempts) as attempts
+        from silent as s
+        cross join lateral (
+            select j.id, j.attempts from howdah.jobs_live as j
+            where j.worker_id = s.worker_id and coalesce(j.claimed_at, '-infinity') < s.claimed_before
+            order by j.id
+            for update skip locked
+        ) as held
+        group by s.worker_id, s.error
+    loop
+        with again as (
+            update howdah.jobs_live as j
+            set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
+                last_error = v_lost.error,
+                errors = howdah.with_error(j.errors, j.attempts, j.worker_id, v_lost.error, null, j.started_at, v_now),
+                place = coalesce(j.place, now())
+            where j.id = any (v_lost.ids) and j.attempts < j.max_attempts
+            returning j.id, j.watched, j.job_type
+        )
+        select array_agg(a.id), array_agg(a.id) filter (where a.watched), array_agg(distinct a.job_type)
+        into v_again, v_watched, v_types from again as a;
+
+        perform howdah.announce(v_watched);
+        if v_types is not null then
+            perform howdah.wake(v_types);
+        end if;
+        return query select a, 'pending', v_lost.worker_id from unnest(v_again) as a;
+        return query select f, 'failed', v_lost.worker_id from howdah.finish(
+            'failed', v_lost.worker_id, v_lost.ids, v_lost.attempts,
+            array_fill(v_lost.error || ', on its last attempt', array[cardinality(v_lost.ids)])) as f;
+    end loop;
+end;
+$$;

@@ -1,0 +1,46 @@
+-- requeue · failed, cancelled → pending
+--
+-- Gives finished jobs another chance because a person asked for it: p_attempts more
+-- attempts on top of those they had. Attempts are never reset, so that a lease of the
+-- former life can never be mistaken for one of the new.
+--
+--   returns  the ids this call moved; a missing id is live, completed, pruned or never was
+--
+-- Locks the rows it moves. Wakes idle workers that know the types.
+
+create or replace function howdah.requeue(p_ids uuid[], p_attempts int default 1) returns setof uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_moved  uuid[];
+    v_types  text[];
+begin
+    if p_attempts is null or p_attempts < 1 then
+        raise exception using errcode = '22023', message = 'p_attempts must be at least 1';
+    end if;
+    -- the delete trigger of jobs_finished keeps the counts
+    with revived as (
+        delete from howdah.jobs_finished as j
+        where j.id = any (p_ids) and j.status in ('failed', 'cancelled')
+        returning j.*
+    ), moved as (
+        insert into howdah.jobs_live (
+            id, job_type, priority, data, events_count, created_at, attempts, max_attempts, last_error, errors)
+        select r.id, r.job_type, r.priority, r.data, r.events_count, r.created_at, r.attempts,
+               r.attempts + p_attempts, r.last_error, r.errors
+        from revived as r
+        returning jobs_live.id, jobs_live.job_type
+    )
+    select array_agg(m.id), array_agg(distinct m.job_type) into v_moved, v_types from moved as m;
+    if v_types is not null then
+        perform howdah.wake(v_types);
+    end if;
+    return query select unnest(v_moved);
+end;
+$$;

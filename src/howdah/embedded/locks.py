@@ -1,0 +1,95 @@
+"""Locks: files held with flock, which the kernel lets go when their holder dies.
+
+    start.lock    held while a server is started, joined or stopped: one at a time
+    server.lock   held by the server and all its processes; handed to them at birth
+    reaper.lock   held by the one reaper
+    users/*       one per process that uses the server (leases.py)
+
+So no answer here depends on a pid that may have been given to somebody else meanwhile,
+and kill -9 leaves nothing to clean up. A lock belongs to the open file, and that file
+must not leak: it is closed on exec, and `_close_in_child` closes it after a fork.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+_open: set[Lock] = set()
+
+
+class Lock:
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.fd = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+        _open.add(self)
+        if create and os.geteuid() == 0:  # `sudo howdah` must not lock the user out
+            home = path.parent.stat()
+            os.fchown(self.fd, home.st_uid, home.st_gid)
+
+    def acquire(self, *, shared: bool = False) -> None:
+        """Take the lock; sleeps in the kernel until it is free."""
+        fcntl.flock(self.fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+
+    def try_acquire(self, *, shared: bool = False) -> bool:
+        try:
+            fcntl.flock(self.fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Let go. Never LOCK_UN: that would also take it from a process it was handed to."""
+        if self in _open:
+            _open.discard(self)
+            os.close(self.fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def starting(home: Path) -> Lock:
+    """Hold off everybody else who would start, join or stop the server of this home."""
+    lock = Lock(home / "start.lock")
+    try:
+        lock.acquire()
+    except BaseException:
+        lock.close()
+        raise
+    return lock
+
+
+def server_lock(home: Path) -> Lock:
+    return Lock(home / "server.lock")
+
+
+def reaper_lock(home: Path) -> Lock:
+    return Lock(home / "reaper.lock")
+
+
+def is_held(path: Path) -> bool:
+    """Tell whether somebody holds the lock at `path` now, without keeping it from anyone."""
+    try:
+        lock = Lock(path, create=False)
+    except FileNotFoundError:
+        return False
+    with lock:
+        return not lock.try_acquire(shared=True)
+
+
+def _close_in_child() -> None:
+    for lock in list(_open):
+        lock.close()
+
+
+os.register_at_fork(after_in_child=_close_in_child)

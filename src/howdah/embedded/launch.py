@@ -71,6 +71,7 @@ def _start(home: Home) -> Home:
         make_cluster(home, binaries, who, lock)
         _make_socket_folder(home, who)
         clear_stale_files(home)
+        home.keep.unlink(missing_ok=True)  # the one that was to be kept has ended
         if who.borrowed:
             write_only_root(home.pgdata)
         before = log.mark(home.log)

@@ -51,7 +51,7 @@ def ensure_reaper(home: Home) -> None:
                 [
                     *("/bin/sh", "-c", DETACHED, "sh"),
                     *(sys.executable, "-I", "-S", "-c", BOOT),
-                    *(package, str(home.path), str(lock.fd)),
+                    *(package, str(home.path), str(lock.fd), str(LINGER)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -66,16 +66,16 @@ def ensure_reaper(home: Home) -> None:
 
 
 def main() -> None:
-    home, reaper_lock_fd = find_home(Path(sys.argv[2])), int(sys.argv[3])
-    _bound_the_log(home)
-    watch(home, reaper_lock_fd)
+    home, reaper_lock_fd, linger = sys.argv[2:]
+    _bound_the_log(find_home(Path(home)))
+    watch(find_home(Path(home)), int(reaper_lock_fd), float(linger))
 
 
-def watch(home: Home, reaper_lock_fd: int) -> None:
+def watch(home: Home, reaper_lock_fd: int, linger: float) -> None:
     """Wait for the last user to go, then stop the server and end."""
     while True:
         leases.wait_for_nobody(home)
-        time.sleep(LINGER)
+        time.sleep(linger)
         with starting(home.path):
             if leases.held(home):
                 continue

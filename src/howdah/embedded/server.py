@@ -133,8 +133,6 @@ def status(home: Path | None = None) -> Status:
 
 def _bring_up(place: Home, *, keep: bool) -> Home:
     leases.sweep(place)
-    if not postmaster.is_there(place):
-        place.keep.unlink(missing_ok=True)  # what was to be kept has ended by itself
     ensure_reaper(place)
     running = ensure_running(place)
     if keep:

@@ -1,0 +1,131 @@
+"""The server ends by itself when the last user has gone, however that one went."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from howdah.embedded import join, log, status, stop
+
+from .support import (
+    LINGER,
+    UserProcess,
+    ask,
+    reapers,
+    running,
+    server_pid,
+    servers,
+    until,
+    until_stopped,
+)
+
+LONGER_THAN_IT_LINGERS = LINGER + 0.6
+
+
+def test_it_stops_after_the_last_release(home: Path) -> None:
+    with join():
+        assert running(home)
+    until_stopped(home)
+    assert servers(home) == []
+
+
+def test_it_stops_after_kill_9_of_its_only_user(home: Path) -> None:
+    with UserProcess(home) as user:
+        user.line()
+        user.kill()
+        until_stopped(home)
+    assert servers(home) == []
+
+
+def test_it_stays_while_anybody_uses_it(home: Path) -> None:
+    with UserProcess(home) as first, UserProcess(home) as second:
+        first.line()
+        dsn = second.line()
+        first.kill()
+        watched_until = time.monotonic() + LONGER_THAN_IT_LINGERS
+        while time.monotonic() < watched_until:
+            assert ask(dsn, "select 1") == "1"
+            time.sleep(0.1)
+        second.leave()
+        until_stopped(home)
+
+
+def test_a_server_whose_starter_was_killed_at_once_is_stopped_too(empty_home: Path) -> None:
+    with UserProcess(empty_home) as starter:
+        until(lambda: servers(empty_home), "a postgres of some kind is at work")
+        starter.kill()
+    until(lambda: not servers(empty_home), "all of it has gone")
+    until(lambda: not reapers(empty_home), "the reaper has gone")
+
+
+def test_whoever_joins_a_server_without_a_reaper_starts_one(home: Path) -> None:
+    with UserProcess(home) as first:
+        first.line()
+        (reaper,) = reapers(home)
+        reaper.kill()
+        until(lambda: not reapers(home), "the reaper is dead")
+        with UserProcess(home) as second:
+            second.line()
+            assert len(reapers(home)) == 1
+            second.kill()
+            first.kill()
+            until_stopped(home)
+
+
+def test_there_is_one_reaper_however_many_join(home: Path) -> None:
+    with UserProcess(home) as first, UserProcess(home) as second, join():
+        first.line()
+        second.line()
+        assert len(reapers(home)) == 1
+
+
+def test_a_kept_server_stays_without_users_until_it_is_stopped(home: Path) -> None:
+    with UserProcess(home) as user, join(keep=True):
+        user.line()
+        user.kill()
+    watched_until = time.monotonic() + LONGER_THAN_IT_LINGERS
+    while time.monotonic() < watched_until:
+        assert running(home).users == ()
+        time.sleep(0.1)
+    assert running(home).kept
+    assert stop(home)
+    until_stopped(home)
+
+
+def test_to_be_kept_ends_with_the_server_that_was_kept(home: Path) -> None:
+    join(keep=True).release()
+    os.kill(server_pid(home), signal.SIGKILL)
+    with join():
+        assert not running(home).kept
+    until_stopped(home)
+
+
+def test_a_release_straight_before_a_join_does_not_lose_the_server(home: Path) -> None:
+    for _ in range(6):
+        with join() as server:
+            assert ask(server.dsn, "select 1") == "1"
+        time.sleep(LINGER)  # the reaper is about to make up its mind
+
+
+def test_the_log_does_not_grow_forever(folder: Path) -> None:
+    path = folder / "server.log"
+    writer = log.open_log(path)
+    for number in range(2000):
+        os.write(writer, f"line {number}\n".encode())
+    log.trim(path, largest=10_000, kept=1_000)
+    os.write(writer, b"the last line\n")
+    os.close(writer)
+
+    lines = path.read_text().splitlines()
+    assert path.stat().st_size < 1_100
+    assert lines[-2:] == ["line 1999", "the last line"]
+    assert all(line.startswith("line ") for line in lines[:-1])
+
+
+def test_status_of_a_home_that_is_not_there_makes_none(empty_home: Path) -> None:
+    found = status(empty_home)
+    assert (found.running, found.users, found.version) == (False, (), None)
+    assert not stop(empty_home)
+    assert not empty_home.exists()

@@ -1,0 +1,180 @@
+"""Whatever a crash left behind, the next start is a start like any other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from howdah.embedded import join, launch, status, stop
+from howdah.errors import EmbeddedUnavailable
+
+from .support import UserProcess, ask, run, server_pid, servers, until, until_stopped
+
+
+@pytest.fixture
+def stranger() -> Iterator[int]:
+    """A living process that has nothing to do with PostgreSQL."""
+    process = subprocess.Popen(["sleep", "60"])
+    yield process.pid
+    assert process.poll() is None, "an unrelated process was killed"
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def dead() -> int:
+    """A pid that is nobody's."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def pid_file(home: Path, pid: int) -> None:
+    (home / "pg" / "postmaster.pid").write_text(
+        f"{pid}\n{home / 'pg'}\n1700000000\n5432\n{home / 's'}\n\n  1234567         0\nready   \n"
+    )
+
+
+def socket_lock_file(home: Path, pid: int) -> None:
+    (home / "s").mkdir(mode=0o700)
+    (home / "s" / ".s.PGSQL.5432.lock").write_text(f"{pid}\n{home / 'pg'}\n1700000000\n5432\n")
+
+
+@pytest.mark.parametrize("leave", [pid_file, socket_lock_file])
+@pytest.mark.parametrize("whose", ["dead", "stranger"])
+def test_a_stale_file_with_somebody_elses_pid_is_no_obstacle(
+    home: Path, request: pytest.FixtureRequest, leave: object, whose: str
+) -> None:
+    pid: int = request.getfixturevalue(whose)
+    assert callable(leave)
+    leave(home, pid)
+    assert not status(home).running
+    assert not stop(home)
+    with join() as server:
+        assert ask(server.dsn, "select 1") == "1"
+
+
+def test_a_pid_file_of_nonsense_is_no_obstacle(home: Path) -> None:
+    (home / "pg" / "postmaster.pid").write_text("what?\n")
+    with join() as server:
+        assert ask(server.dsn, "select 1") == "1"
+
+
+def test_the_pid_of_another_clusters_server_is_not_ours(home: Path, made_once: Path) -> None:
+    with join(made_once):
+        other = server_pid(made_once)
+        pid_file(home, other)
+        assert not status(home).running
+        with join(home):
+            assert server_pid(home) != other
+            assert server_pid(made_once) == other
+    stop(made_once)
+
+
+def test_a_server_killed_with_9_is_followed_by_another_and_nothing_is_lost(home: Path) -> None:
+    with join() as server:
+        run(server.dsn, "create table written (n int)", "insert into written values (1)")
+        os.kill(server_pid(home), signal.SIGKILL)
+        with join():
+            assert ask(server.dsn, "select n from written") == "1"
+
+
+def test_a_process_of_the_killed_server_is_waited_for(home: Path) -> None:
+    with join() as server, psycopg.connect(server.dsn) as connection:
+        backend = psutil.Process(connection.info.backend_pid)
+        postmaster = server_pid(home)
+        backend.suspend()
+        os.kill(postmaster, signal.SIGKILL)
+        with UserProcess(home) as next_user:
+            until(
+                lambda: (home / "users").exists() and next_user.pid in status(home).users,
+                "the next user is at the door",
+            )
+            assert [each.pid for each in servers(home) if each.pid != postmaster] == []
+            backend.resume()
+            assert ask(next_user.line(), "select 1") == "1"
+
+
+def test_a_process_that_never_goes_is_named_after_a_while(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "LEFTOVERS", 0.3)
+    with join() as server, psycopg.connect(server.dsn) as connection:
+        backend = psutil.Process(connection.info.backend_pid)
+        backend.suspend()
+        try:
+            os.kill(server_pid(home), signal.SIGKILL)
+            with pytest.raises(EmbeddedUnavailable, match="still at work"):
+                join()
+        finally:
+            backend.resume()
+        until(lambda: not backend.is_running(), "the last process has gone")
+
+
+def test_a_server_someone_started_by_hand_is_joined(home: Path) -> None:
+    with UserProcess(home) as user:
+        user.line()
+        words = servers(home)[0].cmdline()
+        user.kill()
+        until_stopped(home)
+    prefix: list[str] = []
+    if os.geteuid() == 0:
+        prefix = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
+    by_hand = subprocess.Popen([*prefix, *words], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: status(home).running, "it runs")
+        with join() as server:
+            assert ask(server.dsn, "select 1") == "1"
+            assert server_pid(home) == by_hand.pid
+            server.stop()
+        assert by_hand.wait(timeout=20) == 0
+    finally:
+        if by_hand.poll() is None:
+            by_hand.kill()
+            by_hand.wait()
+
+
+def test_half_of_an_initdb_is_thrown_away(empty_home: Path) -> None:
+    with UserProcess(empty_home) as starter:
+        until(
+            lambda: (empty_home / "pg.making" / "PG_VERSION").exists(),
+            "initdb has begun",
+        )
+        starter.kill()
+        for process in servers(empty_home) + _initdbs(empty_home):
+            process.kill()
+    assert not (empty_home / "pg").exists()
+    with join() as server:
+        assert ask(server.dsn, "select current_database()") == "howdah"
+        assert not (empty_home / "pg.making").exists()
+
+
+def test_a_server_that_cannot_start_says_why(home: Path) -> None:
+    with (home / "pg" / "postgresql.conf").open("a") as file:
+        file.write("shared_buffers = 'a lot'\n")
+    with pytest.raises(EmbeddedUnavailable, match='invalid value for parameter "shared_buffers"'):
+        join()
+    assert status(home).users == ()
+
+
+def test_a_home_that_cannot_be_made_is_named(folder: Path) -> None:
+    (folder / "file").write_text("in the way")
+    with pytest.raises(EmbeddedUnavailable, match="HOWDAH_HOME"):
+        join(folder / "file" / "home")
+
+
+def _initdbs(home: Path) -> list[psutil.Process]:
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if (words := process.info["cmdline"])
+        and Path(words[0]).name == "initdb"
+        and str(home / "pg.making") in words
+    ]

@@ -1,0 +1,74 @@
+"""Where the data goes, and that any path will do."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from howdah.embedded import join, status, stop
+from howdah.embedded.home import default_path
+
+from .support import ask, ask_through_asyncpg, until_stopped
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "with a space",
+        "it's quoted",
+        'say "hello", $HOME `id` \\ 100%',
+        "ünïcödé",
+        "long/" + "/".join(["x" * 30] * 6),
+    ],
+)
+async def test_any_path_will_do(folder: Path, made_once: Path, name: str) -> None:
+    home = folder / name
+    home.mkdir(parents=True)
+    shutil.copytree(made_once / "pg", home / "pg")
+    try:
+        with join(home) as server:
+            assert ask(server.dsn, "select current_database()") == "howdah"
+            data = await ask_through_asyncpg(server.dsn, "show data_directory")
+            assert data == str(home / "pg")
+        until_stopped(home)
+    finally:
+        stop(home)
+
+
+def test_a_socket_folder_outside_the_home_is_gone_with_the_server(folder: Path) -> None:
+    home = folder / ("y" * 120)
+    with join(home) as server:
+        sockets = Path(server.dsn.partition("host=")[2].partition("&")[0])
+        assert sockets.parent == Path("/tmp")
+        assert sockets.stat().st_mode & 0o777 == 0o700
+        server.stop()
+    assert not sockets.exists()
+
+
+def test_howdah_home_moves_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.delenv("HOWDAH_HOME", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert default_path() == Path("/home/somebody/.local/share/howdah")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert default_path() == Path("/home/somebody/Library/Application Support/howdah")
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert default_path() == Path("/data/howdah")
+    monkeypatch.setenv("HOWDAH_HOME", "/elsewhere")
+    assert default_path() == Path("/elsewhere")
+
+
+def test_variables_meant_for_another_server_lead_nobody_astray(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPORT", "6543")
+    monkeypatch.setenv("PGDATA", "/nowhere")
+    monkeypatch.setenv("PGHOST", "db.example.org")
+    monkeypatch.setenv("PGOPTIONS", "-c nonsense=1")
+    with join():
+        monkeypatch.delenv("PGOPTIONS")
+        assert ask(status(home).dsn, "select current_database()") == "howdah"

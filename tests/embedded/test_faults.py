@@ -13,9 +13,10 @@ import psycopg
 import pytest
 
 from howdah.embedded import join, launch, status, stop
+from howdah.embedded.binaries import find_binaries
 from howdah.errors import EmbeddedUnavailable
 
-from .support import UserProcess, ask, run, server_pid, servers, until, until_stopped
+from .support import UserProcess, ask, run, server_pid, servers, until
 
 
 @pytest.fixture
@@ -86,19 +87,25 @@ def test_a_server_killed_with_9_is_followed_by_another_and_nothing_is_lost(home:
             assert ask(server.dsn, "select n from written") == "1"
 
 
-def test_a_process_of_the_killed_server_is_waited_for(home: Path) -> None:
-    with join() as server, psycopg.connect(server.dsn) as connection:
+@pytest.mark.parametrize("started", ["by us", "by hand"])
+def test_a_process_of_the_killed_server_is_waited_for(home: Path, started: str) -> None:
+    """Ours holds server.lock; one of a server started by hand only its shared memory."""
+    server = start_by_hand(home) if started == "by hand" else None
+    with join() as joined, psycopg.connect(joined.dsn) as connection:
         backend = psutil.Process(connection.info.backend_pid)
         postmaster = server_pid(home)
         backend.suspend()
         os.kill(postmaster, signal.SIGKILL)
+        if server:
+            server.wait()
         with UserProcess(home) as next_user:
-            until(
-                lambda: (home / "users").exists() and next_user.pid in status(home).users,
-                "the next user is at the door",
-            )
-            assert [each.pid for each in servers(home) if each.pid != postmaster] == []
-            backend.resume()
+            try:
+                until(lambda: next_user.pid in status(home).users, "the next user is at the door")
+                if started == "by hand":
+                    until(lambda: "still in use" in (home / "server.log").read_text(), "it tried")
+                assert not status(home).running
+            finally:
+                backend.resume()
             assert ask(next_user.line(), "select 1") == "1"
 
 
@@ -119,26 +126,12 @@ def test_a_process_that_never_goes_is_named_after_a_while(
 
 
 def test_a_server_someone_started_by_hand_is_joined(home: Path) -> None:
-    with UserProcess(home) as user:
-        user.line()
-        words = servers(home)[0].cmdline()
-        user.kill()
-        until_stopped(home)
-    prefix: list[str] = []
-    if os.geteuid() == 0:
-        prefix = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
-    by_hand = subprocess.Popen([*prefix, *words], stderr=subprocess.DEVNULL)
-    try:
-        until(lambda: status(home).running, "it runs")
-        with join() as server:
-            assert ask(server.dsn, "select 1") == "1"
-            assert server_pid(home) == by_hand.pid
-            server.stop()
-        assert by_hand.wait(timeout=20) == 0
-    finally:
-        if by_hand.poll() is None:
-            by_hand.kill()
-            by_hand.wait()
+    by_hand = start_by_hand(home)
+    with join() as server:
+        assert ask(server.dsn, "select 1") == "1"
+        assert server_pid(home) == by_hand.pid
+        server.stop()
+    assert by_hand.wait(timeout=20) == 0
 
 
 def test_half_of_an_initdb_is_thrown_away(empty_home: Path) -> None:
@@ -168,6 +161,22 @@ def test_a_home_that_cannot_be_made_is_named(folder: Path) -> None:
     (folder / "file").write_text("in the way")
     with pytest.raises(EmbeddedUnavailable, match="HOWDAH_HOME"):
         join(folder / "file" / "home")
+
+
+def start_by_hand(home: Path) -> subprocess.Popen[bytes]:
+    """Start a server on the cluster the way a person would, with nothing of ours around it."""
+    (home / "s").mkdir(mode=0o700)
+    prefix = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
+    process = subprocess.Popen(
+        [
+            *(prefix if os.geteuid() == 0 else []),
+            *(find_binaries()["postgres"], "-D", str(home / "pg")),
+            *("-c", "listen_addresses=", "-c", f"unix_socket_directories={home / 's'}"),
+        ],
+        stderr=subprocess.DEVNULL,
+    )
+    until(lambda: status(home).running, "the server is up")
+    return process
 
 
 def _initdbs(home: Path) -> list[psutil.Process]:

@@ -68,7 +68,8 @@ def test_variables_meant_for_another_server_lead_nobody_astray(
     monkeypatch.setenv("PGPORT", "6543")
     monkeypatch.setenv("PGDATA", "/nowhere")
     monkeypatch.setenv("PGHOST", "db.example.org")
-    monkeypatch.setenv("PGOPTIONS", "-c nonsense=1")
+    monkeypatch.setenv("PGDATESTYLE", "German")
     with join():
-        monkeypatch.delenv("PGOPTIONS")
+        monkeypatch.delenv("PGDATESTYLE")  # from here on it would be the client's own wish
         assert ask(status(home).dsn, "select current_database()") == "howdah"
+        assert ask(status(home).dsn, "show datestyle") == "ISO, MDY"

@@ -20,6 +20,7 @@ from howdah.embedded.home import SOCKET_NAME, Home
 from howdah.embedded.locks import is_held
 
 PROC = Path("/proc")
+NOBODYS_PID = 2**31 - 2  # above every limit of every kernel
 NAMES = ("postgres", "postmaster")
 FAST_SHUTDOWN = 60.0  # then immediate: the next start recovers, nothing committed is lost
 IMMEDIATE_SHUTDOWN = 30.0
@@ -53,14 +54,21 @@ def stop(home: Home) -> bool:
 
 
 def clear_stale_files(home: Home) -> None:
-    """Remove the lock files of a dead server. Asks for server.lock, held by us.
+    """Take a dead server's lock files out of the way. Asks for server.lock, held by us.
 
-    PostgreSQL does so by itself, unless the pid in them is alive. We hold server.lock, so
-    no server of ours is; `living` looks for one that a person started by hand.
+    PostgreSQL does so by itself, unless the pid in them is alive. We hold server.lock, so it
+    is a stranger's by now, or a zombie's. The pid file is not removed but given a pid nobody
+    has: the rest of it lets PostgreSQL find processes that outlived a server which was started
+    by hand and holds no lock of ours.
     """
     if living(home) is not None:
         return
-    (home.pgdata / "postmaster.pid").unlink(missing_ok=True)
+    file = home.pgdata / "postmaster.pid"
+    if _written_pid(file) is None:
+        file.unlink(missing_ok=True)
+    else:
+        _, newline, rest = file.read_text().partition("\n")
+        file.write_text(f"{NOBODYS_PID}{newline}{rest}")
     (home.sockets / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
     home.socket.unlink(missing_ok=True)
 

@@ -1,1 +1,85 @@
-"""howdah: a PostgreSQL job queue for Python."""
+"""howdah: a PostgreSQL job queue for Python.
+
+from howdah import Queue
+
+queue = Queue()
+
+@queue.job
+async def greet(name: str) -> str:
+    return f"hello {name}"
+
+handle = await greet.enqueue(name="world")
+async with queue.worker():
+    print(await handle.result())
+"""
+
+from __future__ import annotations
+
+from howdah.client import Queue
+from howdah.errors import (
+    BadInput,
+    DuplicateJobType,
+    EmbeddedUnavailable,
+    HowdahError,
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    NotAllowed,
+    PayloadTooLarge,
+    ReadOnly,
+    SchemaError,
+    SchemaMissing,
+    SchemaNewer,
+    SchemaOlder,
+    StaleLease,
+    Unreachable,
+)
+from howdah.events import Emitted, Ended, Event, Progressed
+from howdah.handle import Handle
+from howdah.handler import Backoff
+from howdah.job import Draft, Job, Lease, Priority
+from howdah.jobtype import JobType
+from howdah.outcomes import Cancel, Fail, Retry, Snooze
+from howdah.run.context import JobContext
+from howdah.states import State
+from howdah.version import VERSION as __version__
+from howdah.worker import Worker
+
+__all__ = [
+    "Backoff",
+    "BadInput",
+    "Cancel",
+    "Draft",
+    "DuplicateJobType",
+    "EmbeddedUnavailable",
+    "Emitted",
+    "Ended",
+    "Event",
+    "Fail",
+    "Handle",
+    "HowdahError",
+    "Job",
+    "JobCancelled",
+    "JobContext",
+    "JobFailed",
+    "JobNotFound",
+    "JobType",
+    "Lease",
+    "NotAllowed",
+    "PayloadTooLarge",
+    "Priority",
+    "Progressed",
+    "Queue",
+    "ReadOnly",
+    "Retry",
+    "SchemaError",
+    "SchemaMissing",
+    "SchemaNewer",
+    "SchemaOlder",
+    "Snooze",
+    "StaleLease",
+    "State",
+    "Unreachable",
+    "Worker",
+    "__version__",
+]

@@ -30,5 +30,9 @@ def new_id() -> UUID:
             _last += 1
         value = _last
     return UUID(
-        int=(value >> 74) << 80 | _VERSION_7 | (value >> 62 & 0xFFF) << 64 | _VARIANT | value & (1 << 62) - 1
+        int=(value >> 74) << 80
+        | _VERSION_7
+        | (value >> 62 & 0xFFF) << 64
+        | _VARIANT
+        | value & (1 << 62) - 1
     )

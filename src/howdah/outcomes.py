@@ -79,9 +79,8 @@ Outcome = Complete | Retry | Snooze | Fail | Cancel | Release
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
-    """One attempt and how it ended; `ran` is how long its handler had been at work."""
+    """One attempt and how it ended."""
 
     claim: Claim
     outcome: Outcome
-    ended_at: float  # time.monotonic(), so that a settlement sent late still tells the truth
-    ran: float = 0.0
+    began: float | None = None  # time.monotonic() when the handler was called; None: it never was

@@ -1,0 +1,77 @@
+"""Buffer: claimed jobs that have not started, few and never for long.
+
+Fast jobs need some held ready, or every slot would wait for a round trip; slow ones none. So
+the buffer is sized by what ended in the last moments, and what is held for longer than `HOLD`
+is handed back: it must not keep a newer, more urgent job or an idle worker waiting.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from howdah.job import Claim
+
+HOLD = 0.08  # seconds a claimed job may wait here
+AHEAD = 0.04  # seconds of work to hold ready
+
+
+class Buffer:
+    """Claimed jobs in claim order, and how many of them are worth having."""
+
+    def __init__(self, batch_size: int) -> None:
+        self._batch_size = batch_size
+        self._claims: deque[Claim] = deque()
+        self._since = 0.0
+        self._ended = 0
+        self._rate = 0.0
+        self._rated_at = 0.0
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    @property
+    def ahead(self) -> int:
+        """How many jobs to hold ready at the present rate."""
+        return min(int(self._rate * AHEAD), self._batch_size)
+
+    def wanted(self, free: int) -> int:
+        """How many jobs to claim now with so many free slots; 0 where it is not worth a call."""
+        want = min(free + self.ahead - len(self._claims), self._batch_size)
+        worth = max(1, self.ahead // 2) if self._claims else 1
+        return want if want >= worth else 0
+
+    def put(self, claims: list[Claim], now: float) -> None:
+        """Take claims in, highest priority first even when they come from two calls."""
+        if not self._claims:
+            self._since = now
+            self._claims.extend(claims)
+        elif claims:
+            both = sorted([*self._claims, *claims], key=_order)
+            self._claims = deque(both)
+
+    def get(self) -> Claim:
+        return self._claims.popleft()
+
+    def ended(self, now: float) -> None:
+        """Count a job that ended, for the rate."""
+        self._ended += 1
+        if (passed := now - self._rated_at) >= 0.02:
+            latest = self._ended / passed
+            self._rate = latest if latest < self._rate / 4 else (self._rate + latest) / 2
+            self._ended, self._rated_at = 0, now
+
+    def held_too_long(self, now: float) -> list[Claim]:
+        """Empty the buffer when its jobs have waited long enough, and expect less."""
+        if not self._claims or now - self._since < HOLD:
+            return []
+        self._rate /= 4
+        return self.empty()
+
+    def empty(self) -> list[Claim]:
+        claims = list(self._claims)
+        self._claims.clear()
+        return claims
+
+
+def _order(claim: Claim) -> tuple[int, object, object]:
+    return (~claim.priority, claim.place, claim.id)

@@ -1,0 +1,98 @@
+"""Claim: take the best jobs that stand in line, without waiting for anybody.
+
+Comes after   store     where enqueue put them
+Comes before  run/      which gets one `Claim` per attempt
+In SQL        sql/40_claim/
+
+A `Line` knows the types a worker takes and, when a look at the whole line has become
+slow, where it left off in each lane. The mark is a hint, never the truth: a whole look comes
+again and again and finds what was committed late, and no mark covers the last moments.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from howdah.job import Claim
+from howdah.store import Store, call
+from howdah.store.call import Stretches
+
+FIRST_RANK, LAST_RANK = -(2**31), 2**31 - 1
+_FIRST_ID = UUID(int=0)
+_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
+
+SLOW = 0.02  # seconds: a whole look of this length means that dead entries pile up
+SHARE = 0.02  # the part of the time that whole looks may take once they are slow
+FRESH = timedelta(milliseconds=500)  # so much of the line's end is never skipped
+
+
+class Line:
+    """The line of a worker's job types, and where the worker left off."""
+
+    def __init__(self, job_types: Iterable[str]) -> None:
+        self.job_types = sorted(set(job_types))
+        self._marks: dict[str, dict[int, tuple[datetime, UUID]]] = {}
+        self._slow = False
+        self._whole_look_due = 0.0
+
+    def __contains__(self, job_type: str) -> bool:
+        return job_type in self.job_types
+
+    def whole(self) -> Stretches:
+        """Return every type's line from its beginning to its end."""
+        return _stretches(
+            (job_type, FIRST_RANK, _BEGINNING, _FIRST_ID, LAST_RANK) for job_type in self.job_types
+        )
+
+    def behind_marks(self) -> Stretches:
+        """Return every type's line without what lies before the marks of its lanes."""
+        found: list[tuple[str, int, datetime, UUID, int]] = []
+        for job_type in self.job_types:
+            rank, place, id = FIRST_RANK, _BEGINNING, _FIRST_ID
+            for marked_rank, (marked_place, marked_id) in sorted(
+                self._marks.get(job_type, {}).items()
+            ):
+                if marked_rank > rank:
+                    found.append((job_type, rank, place, id, marked_rank - 1))
+                rank, place, id = marked_rank, marked_place, marked_id
+            found.append((job_type, rank, place, id, LAST_RANK))
+        return _stretches(found)
+
+    def next_look(self, now: float) -> tuple[Stretches, bool]:
+        """Choose the next look; the flag says whether it is a whole one."""
+        if not self._slow or now >= self._whole_look_due:
+            return self.whole(), True
+        return self.behind_marks(), False
+
+    def looked(self, claims: Sequence[Claim], took: float, whole: bool, now: float) -> None:
+        """Learn from a look: how long it took, and where it left off."""
+        if whole:
+            self._slow = took > SLOW * max(1, len(claims) / 250)
+            self._whole_look_due = now + max(1.0, took / SHARE)
+            if not self._slow:
+                self._marks.clear()
+        if self._slow:
+            for claim in claims:
+                if claim.place < claim.claimed_at - FRESH:
+                    lanes = self._marks.setdefault(claim.job_type, {})
+                    mark = lanes.get(~claim.priority)
+                    if mark is None or (claim.place, claim.id) > mark:
+                        lanes[~claim.priority] = (claim.place, claim.id)
+
+
+def _stretches(rows: Iterable[tuple[str, int, datetime, UUID, int]]) -> Stretches:
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], [], []]
+    return Stretches(*columns)  # pyright: ignore[reportArgumentType]
+
+
+async def claim(store: Store, worker_id: str, batch_size: int, line: Line) -> list[Claim]:
+    """Claim up to so many jobs of the line."""
+    began = time.monotonic()
+    stretches, whole = line.next_look(began)
+    claims = await call.claim(store, worker_id, batch_size, stretches)
+    now = time.monotonic()
+    line.looked(claims, now - began, whole, now)
+    return claims

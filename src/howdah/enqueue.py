@@ -1,0 +1,113 @@
+"""Enqueue: hand work over, one job or a stream of them.
+
+Comes before  store   which keeps it
+In SQL        sql/30_enqueue/
+
+Everything that can be wrong with a draft is told before anything is sent. Through a
+connection of the caller's own, the job is part of the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from howdah.errors import BadInput
+from howdah.handler import check_job_type
+from howdah.ids import new_id
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft
+from howdah.store import Store, borrowed, call
+
+_INT_RANGE = range(-(2**31), 2**31)
+
+
+def draft(
+    job_type: str,
+    data: str,
+    *,
+    priority: int = DEFAULT_PRIORITY,
+    run_at: datetime | None = None,
+    delay: timedelta | float | None = None,
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+    id: UUID | None = None,
+) -> Draft:
+    """Make a draft of an encoded payload, refusing what the database would refuse."""
+    return Draft(
+        id=id or new_id(),
+        job_type=check_job_type(job_type),
+        data=data,
+        priority=check_priority(priority),
+        max_attempts=check_max_attempts(max_attempts),
+        run_at=check_run_at(run_at),
+        delay=check_delay(delay, run_at),
+    )
+
+
+def check_priority(priority: int) -> int:
+    if not isinstance(priority, int) or isinstance(priority, bool):  # pyright: ignore
+        raise BadInput(f"priority is a whole number, not {priority!r}")
+    if priority not in _INT_RANGE:
+        raise BadInput(
+            f"priority lies between {_INT_RANGE[0]} and {_INT_RANGE[-1]}, not {priority}"
+        )
+    return int(priority)
+
+
+def check_max_attempts(max_attempts: int) -> int:
+    if not isinstance(max_attempts, int) or isinstance(max_attempts, bool):  # pyright: ignore
+        raise BadInput(f"max_attempts is a whole number, not {max_attempts!r}")
+    if not 1 <= max_attempts < 2**31:
+        raise BadInput(f"max_attempts is at least 1, not {max_attempts}")
+    return max_attempts
+
+
+def check_run_at(run_at: datetime | None) -> datetime | None:
+    if run_at is not None:
+        if not isinstance(run_at, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadInput(f"run_at is a datetime, not {run_at!r}")
+        if run_at.utcoffset() is None:
+            raise BadInput(
+                f"run_at={run_at.isoformat()} has no time zone, so nobody can know when that is: "
+                "use datetime.now(UTC) + …, or delay=timedelta(…)"
+            )
+    return run_at
+
+
+def check_delay(delay: timedelta | float | None, run_at: datetime | None) -> timedelta | None:
+    if delay is None:
+        return None
+    if run_at is not None:
+        raise BadInput("give run_at or delay, not both")
+    if isinstance(delay, int | float):
+        delay = timedelta(seconds=delay)
+    if delay < timedelta():
+        raise BadInput(f"delay must not lie in the past, got {delay}")
+    return delay
+
+
+async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:
+    """Hand one job over, in a transaction of its own or in the caller's."""
+    if conn is None:
+        await call.enqueue(store, draft)
+    else:
+        await borrowed.enqueue(conn, draft)
+
+
+async def enqueue_many(
+    store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any = None
+) -> int:
+    """Hand a stream of jobs over: all of them or none, never holding them all."""
+    if conn is None:
+        return await call.enqueue_many(store, drafts)
+    count = 0
+    if isinstance(drafts, AsyncIterable):
+        async for one in drafts:
+            await borrowed.enqueue(conn, one)
+            count += 1
+    else:
+        for one in drafts:
+            await borrowed.enqueue(conn, one)
+            count += 1
+    return count

@@ -1,0 +1,199 @@
+"""Handler: a function that does a type of job, and the rules it is run by.
+
+The first parameter annotated `JobContext` is the running job; the others are the payload, a
+JSON object of named arguments. Their annotations are the schema: what is enqueued is checked
+against them, and what is claimed is decoded straight into them.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import random
+import typing
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Literal, cast
+
+import msgspec
+
+from howdah import payload
+from howdah.errors import BadInput
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
+
+Run = Literal["async", "thread", "process"]
+ExceptionTypes = tuple[type[BaseException], ...]
+
+
+class Backoff(msgspec.Struct, frozen=True):
+    """How long to wait before the next attempt: doubling, spread by chance, capped."""
+
+    first: timedelta = timedelta(seconds=2)
+    factor: float = 2.0
+    cap: timedelta = timedelta(hours=1)
+    jitter: float = 0.25  # up to this part of the wait is added or taken away
+
+    def after(self, attempt: int) -> timedelta:
+        """Return the wait after the given attempt failed; attempts count from 1."""
+        steps = min(attempt - 1, 64)  # far beyond any cap, and no overflow
+        seconds = min(self.first.total_seconds() * self.factor**steps, self.cap.total_seconds())
+        return timedelta(seconds=seconds * (1 + self.jitter * random.uniform(-1, 1)))  # noqa: S311
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What a type of job is run by, unless a single job says otherwise."""
+
+    priority: int = DEFAULT_PRIORITY
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    timeout: timedelta | None = None
+    run: Run | None = None
+    backoff: Backoff = Backoff()
+    retry_on: ExceptionTypes = (Exception,)
+    fail_on: ExceptionTypes = ()
+
+
+class Handler:
+    """A registered function: how to call it, and how to read and write its payload."""
+
+    def __init__(
+        self, function: Callable[..., Any], context: type, *, name: str | None = None, rules: Rules
+    ) -> None:
+        self.function = function
+        self.job_type = check_job_type(name if name is not None else function.__name__)
+        self.rules = rules
+        self.run: Run = _way_to_run(function, rules.run)
+        parameters, self.context_name = _parameters(function, context)
+        self._context_first = self.context_name == next(
+            iter(inspect.signature(function).parameters), ""
+        )
+        self._fields = tuple(parameters)
+        self._keyword_only = frozenset(
+            name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY
+        )
+        self._shape = _shape(function, self.job_type, parameters)
+        self._decoder = payload.decoder_for(self._shape)
+
+    @property
+    def where(self) -> str:
+        """Where the function is written, for errors that name it."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    def encode(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
+        """Encode the arguments of a call as payload, refusing what the function would refuse."""
+        if len(args) > len(self._fields):
+            raise BadInput(f"{self.job_type} takes {len(self._fields)} arguments, got {len(args)}")
+        named = dict(zip(self._fields, args, strict=False))
+        if twice := named.keys() & kwargs.keys():
+            raise BadInput(f"{self.job_type} got argument {min(twice)!r} twice")
+        try:
+            arguments = self._shape(**named, **kwargs)
+        except TypeError as error:
+            raise BadInput(f"{self.job_type}: {error}") from None
+        data = payload.encode(arguments, f"the payload of {self.job_type}")
+        self.decode(data)
+        return data
+
+    def decode(self, data: str) -> msgspec.Struct:
+        """Decode a payload into the function's arguments; raises BadInput where it does not fit."""
+        try:
+            return cast("msgspec.Struct", self._decoder.decode(data))
+        except (
+            msgspec.ValidationError,
+            msgspec.DecodeError,
+            ValueError,
+            NotImplementedError,
+        ) as error:
+            raise BadInput(f"the payload does not fit {self.job_type}: {error}") from None
+
+    def call(self, arguments: msgspec.Struct, context: object) -> Any:
+        """Call the function with decoded arguments; a coroutine comes back for an async one."""
+        if not self._keyword_only:
+            values = msgspec.structs.astuple(arguments)
+            if self.context_name is None:
+                return self.function(*values)
+            if self._context_first:
+                return self.function(context, *values)
+        named = {name: getattr(arguments, name) for name in self._fields}
+        if self.context_name is not None:
+            named[self.context_name] = context
+        return self.function(**named)
+
+
+def check_job_type(name: str) -> str:
+    """Refuse a name that the database would refuse, with a sentence that says why."""
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise BadInput(f"a job type is text, not {type(name).__name__}")
+    if not 1 <= len(name) <= 200:
+        raise BadInput(f"a job type has 1 to 200 characters, this one has {len(name)}")
+    if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in name):
+        raise BadInput(f"a job type has no control characters, this one does: {name!r}")
+    if any(0xD800 <= ord(c) < 0xE000 for c in name):
+        raise BadInput("a job type is text, this one has half a surrogate pair")
+    return name
+
+
+def _way_to_run(function: Callable[..., Any], asked: Run | None) -> Run:
+    is_async = inspect.iscoroutinefunction(function)
+    if asked is None:
+        return "async" if is_async else "thread"
+    if asked not in typing.get_args(Run):
+        raise BadInput(f'run must be "async", "thread" or "process", not {asked!r}')
+    if asked == "async" and not is_async:
+        raise BadInput(f"{function.__qualname__} is a plain function: run it as thread or process")
+    if asked == "thread" and is_async:
+        raise BadInput(f"{function.__qualname__} is async: run it as async or process")
+    return asked
+
+
+def _parameters(
+    function: Callable[..., Any], context: type
+) -> tuple[dict[str, inspect.Parameter], str | None]:
+    """Split a function's parameters into the payload's and the name of the context's."""
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise BadInput(
+            f"{function.__qualname__} has an annotation that cannot be looked up: {error}. "
+            "Import the name where the function is defined, not only for type checking."
+        ) from None
+    wanted: dict[str, inspect.Parameter] = {}
+    context_name: str | None = None
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+            parameter.POSITIONAL_ONLY,
+        ):
+            raise BadInput(
+                f"{function.__qualname__}: a payload is named arguments, so *args, **kwargs and "
+                f"positional-only parameters cannot be filled ({parameter})"
+            )
+        hint = hints.get(name, Any)
+        if context_name is None and isinstance(hint, type) and issubclass(hint, context):
+            context_name = name
+        else:
+            wanted[name] = parameter.replace(annotation=hint)
+    return wanted, context_name
+
+
+def _shape(
+    function: Callable[..., Any], job_type: str, parameters: Mapping[str, inspect.Parameter]
+) -> type[msgspec.Struct]:
+    """Make the struct that the payload is decoded into."""
+    fields: list[Any] = []
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty:
+            fields.append((name, parameter.annotation))
+        elif isinstance(cast("object", parameter.default), list | dict | set | bytearray):
+            fields.append((name, parameter.annotation, _copied(parameter.default)))
+        else:
+            fields.append((name, parameter.annotation, parameter.default))
+    try:
+        return msgspec.defstruct(job_type, fields, kw_only=True, forbid_unknown_fields=True)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{function.__qualname__} cannot be a job: {error}") from None
+
+
+def _copied(default: Any) -> Any:
+    """Give every payload its own copy of a default that could be changed."""
+    return msgspec.field(default_factory=lambda: copy.copy(default))

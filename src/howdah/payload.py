@@ -1,0 +1,106 @@
+"""Payload: Python values to JSON and back, refusing what a database could not keep.
+
+Encoding is one pass in C for good input. What JSON or jsonb cannot hold is told apart only
+when the encoded bytes give cause: `null` may have been a NaN, an escaped zero may be a NUL,
+many brackets may be deep nesting. Nothing is ever pickled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from howdah.errors import BadInput, PayloadTooLarge
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 32
+
+
+def _plain(value: object) -> object:
+    """Turn what msgspec does not know into what it does: pydantic models, sets are its own."""
+    dump = cast("Callable[..., object] | None", getattr(value, "model_dump", None))
+    if dump is not None:
+        return dump(mode="json")
+    raise NotImplementedError
+
+
+def _model(kind: type, value: object) -> object:
+    """Make a pydantic model of a handler's parameter; everything else msgspec makes itself."""
+    validate = cast("Callable[[object], object] | None", getattr(kind, "model_validate", None))
+    if validate is not None:
+        return validate(value)
+    raise NotImplementedError
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain)
+
+
+def encode(value: object, what: str, *, limit: int | None = None) -> str:
+    """Encode one value as JSON; `what` names it in the error, should it be refused."""
+    try:
+        raw = _encoder.encode(value)
+    except RecursionError:
+        raise BadInput(f"{what} is nested too deep or contains itself") from None
+    except UnicodeEncodeError:
+        raise BadInput(f"{what} contains half a surrogate pair, which is not text") from None
+    except (TypeError, NotImplementedError, ValueError, OverflowError) as error:
+        said = f": {error}" if str(error) else ""
+        raise BadInput(f"{what} is not JSON{said}") from None
+    if limit is not None and len(raw) > limit:
+        raise _too_large(what, len(raw), limit)
+    if b"null" in raw or b"\\u0000" in raw or raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+        _refuse_unstorable(value, what, depth=1)
+    return raw.decode()
+
+
+def check_size(data: str, what: str, limit: int) -> None:
+    """Refuse an encoded value above the limit."""
+    if len(data) * 4 > limit and (size := len(data.encode())) > limit:
+        raise _too_large(what, size, limit)
+
+
+def _too_large(what: str, size: int, limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        f"{what} has {size:,} bytes; the limit is {limit:,}. "
+        "Store the data elsewhere (a table, a file, a bucket) and enqueue a reference to it."
+    )
+
+
+def _refuse_unstorable(value: object, what: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise BadInput(f"{what} is nested more than {MAX_DEPTH} levels deep")
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise BadInput(f"{what} contains {value}, which JSON cannot hold")
+    elif isinstance(value, str):
+        if "\0" in value:
+            raise BadInput(f"{what} contains a NUL character, which PostgreSQL cannot hold")
+    elif isinstance(value, Mapping):
+        for key, item in cast("Mapping[object, object]", value).items():
+            _refuse_unstorable(key, what, depth)
+            _refuse_unstorable(item, what, depth + 1)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in cast("list[object]", value):
+            _refuse_unstorable(item, what, depth + 1)
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            _refuse_unstorable(getattr(value, name), what, depth + 1)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            _refuse_unstorable(getattr(value, field.name), what, depth + 1)
+    elif hasattr(value, "model_dump"):
+        _refuse_unstorable(_plain(value), what, depth)
+
+
+def decode(raw: str | None) -> Any:
+    """Decode JSON as it came from the database."""
+    return None if raw is None else msgspec.json.decode(raw)
+
+
+def decoder_for(kind: Any) -> msgspec.json.Decoder[Any]:
+    """Make a decoder into a type; refuses types that cannot be made from JSON."""
+    return msgspec.json.Decoder(kind, dec_hook=_model)

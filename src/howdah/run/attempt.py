@@ -1,0 +1,95 @@
+"""Attempt: how an attempt ended, as a value.
+
+A handler returns or raises; here that becomes an outcome: its own say if it had one, else by
+the rules of its job type. Errors are kept as one readable line and a traceback, both cut
+to a length the database is glad to keep.
+"""
+
+from __future__ import annotations
+
+import traceback as tracebacks
+
+from howdah import payload
+from howdah.errors import BadInput
+from howdah.handler import Handler
+from howdah.job import Claim
+from howdah.outcomes import Cancel, Complete, Fail, Outcome, Retry, Snooze
+
+_Say = Retry | Snooze | Fail | Cancel
+_LINE = 2_000
+_TRACEBACK = 16_000
+
+
+def outcome_of_value(value: object, handler: Handler, claim: Claim) -> Outcome:
+    """Judge what a handler returned."""
+    if isinstance(value, _Say):
+        return _with_backoff(value, handler, claim)
+    if value is None:
+        return Complete()
+    try:
+        return Complete(
+            payload.encode(value, f"the result of {handler.job_type}", limit=payload.MAX_BYTES)
+        )
+    except BadInput as error:
+        return Fail(str(error))
+
+
+def outcome_of_error(error: BaseException, handler: Handler, claim: Claim) -> Outcome:
+    """Judge what a handler raised: by its own say, or by the rules."""
+    if isinstance(error, _Say):
+        return _with_backoff(error, handler, claim)
+    return outcome_of_failure(
+        describe(error),
+        "".join(tracebacks.format_exception(error)),
+        retry=isinstance(error, handler.rules.retry_on)
+        and not isinstance(error, handler.rules.fail_on),
+        handler=handler,
+        claim=claim,
+    )
+
+
+def outcome_of_failure(
+    line: str, traceback: str | None, *, retry: bool, handler: Handler, claim: Claim
+) -> Outcome:
+    """Make the outcome of an attempt that failed."""
+    if not retry:
+        return Fail(shortened(line, _LINE), traceback=_tail(traceback))
+    outcome = Retry(shortened(line, _LINE))
+    outcome.traceback = _tail(traceback)
+    return _with_backoff(outcome, handler, claim)
+
+
+def outcome_of_timeout(handler: Handler, claim: Claim, aftermath: str = "") -> Outcome:
+    """Make the outcome of an attempt that took too long."""
+    return outcome_of_failure(
+        f"timed out after {handler.rules.timeout}{aftermath}",
+        None,
+        retry=issubclass(TimeoutError, handler.rules.retry_on)
+        and not issubclass(TimeoutError, handler.rules.fail_on),
+        handler=handler,
+        claim=claim,
+    )
+
+
+def describe(error: BaseException) -> str:
+    """Say in one line what went wrong."""
+    said = str(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def shortened(text: str, limit: int) -> str:
+    text = text.replace("\0", "").encode("utf-8", "replace").decode()
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _tail(text: str | None) -> str | None:
+    if text is None:
+        return None
+    text = text.replace("\0", "").encode("utf-8", "replace").decode()
+    return text if len(text) <= _TRACEBACK else f"…{text[-_TRACEBACK:]}"
+
+
+def _with_backoff(outcome: _Say, handler: Handler, claim: Claim) -> _Say:
+    if isinstance(outcome, Retry) and outcome.after is None:
+        outcome.after = handler.rules.backoff.after(claim.attempt)
+    return outcome

@@ -1,0 +1,230 @@
+"""Attempts: the jobs at work in this worker, each in its way, and how to stop them.
+
+Comes after   claim    which hands over one `Claim` per attempt
+Comes before  settle   which gets one `Ending` per attempt
+
+Whatever a handler does, its attempt ends in exactly one `Ending`, or in none when the job
+was lost: then there is nothing left to settle and only the log hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from howdah.errors import BadInput
+from howdah.handler import Handler
+from howdah.job import Claim
+from howdah.outcomes import Ending, Fail, Outcome, Release
+from howdah.run.attempt import (
+    outcome_of_error,
+    outcome_of_failure,
+    outcome_of_timeout,
+    outcome_of_value,
+)
+from howdah.run.context import JobContext, lose
+from howdah.run.isolated import Isolated
+from howdah.run.reports import Reports
+from howdah.run.threads import Threads
+
+_log = logging.getLogger("howdah.run")
+
+
+class _Attempt:
+    """One job at work."""
+
+    __slots__ = ("began", "claim", "context", "lost", "released", "started", "task")
+
+    def __init__(self, claim: Claim, context: JobContext) -> None:
+        self.claim = claim
+        self.context = context
+        self.began = time.monotonic()
+        self.started = False  # whether the database knows that it runs
+        self.lost = False
+        self.released = False
+        self.task: asyncio.Task[None] | None = None
+
+
+class Attempts:
+    """The jobs at work, at most `slots` of them."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        reports: Reports,
+        *,
+        slots: int,
+        processes: int,
+        ended: Callable[[Ending], None],
+        freed: Callable[[], None],
+    ) -> None:
+        self._handlers = handlers
+        self._reports = reports
+        self._slots = slots
+        self._ended = ended
+        self._freed = freed
+        self._running: dict[UUID, _Attempt] = {}
+        self._abandoned = 0  # threads that nobody can stop still take their slot
+        self._threads = Threads(slots)
+        self._isolated = Isolated(processes, reports)
+        self._loop = asyncio.get_running_loop()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def __contains__(self, id: UUID) -> bool:
+        return id in self._running
+
+    @property
+    def free(self) -> int:
+        """How many more jobs could start now."""
+        return self._slots - len(self._running) - self._abandoned
+
+    def held(self) -> list[tuple[UUID, int]]:
+        """Return the leases at work. Called from the heartbeat's thread."""
+        return [(a.claim.id, a.claim.attempt) for a in list(self._running.values())]
+
+    def start(self, claim: Claim) -> None:
+        """Run one claimed job."""
+        attempt = _Attempt(claim, JobContext(claim, self._reports))
+        self._running[claim.id] = attempt
+        attempt.task = self._loop.create_task(self._run(attempt))
+
+    def not_started(self, for_seconds: float) -> list[tuple[Claim, float]]:
+        """Return attempts at work for so long that the database should know, once each."""
+        before = time.monotonic() - for_seconds
+        fresh = [a for a in self._running.values() if not a.started and a.began <= before]
+        for attempt in fresh:
+            attempt.started = True
+        return [(a.claim, a.began) for a in fresh]
+
+    def lose(
+        self, ids: set[UUID], why: str = "it was cancelled or given to another worker"
+    ) -> None:
+        """Stop attempts whose lease is void; nothing of them will be settled."""
+        for id in ids:
+            if (attempt := self._running.get(id)) is not None and not attempt.lost:
+                attempt.lost = True
+                lose(attempt.context, why)
+                _log.warning(
+                    "job.lost id=%s type=%s attempt=%d: %s",
+                    id,
+                    attempt.claim.job_type,
+                    attempt.claim.attempt,
+                    why,
+                )
+                assert attempt.task is not None
+                attempt.task.cancel()
+
+    def release_all(self) -> None:
+        """Stop everything and hand it back."""
+        for attempt in self._running.values():
+            attempt.released = True
+            lose(attempt.context, "the worker stops")
+            assert attempt.task is not None
+            attempt.task.cancel()
+
+    async def drained(self, patience: float, hurry: asyncio.Event) -> None:
+        """Wait until nothing runs, patience is over, or there is a hurry."""
+        until = time.monotonic() + patience
+        hurried = asyncio.ensure_future(hurry.wait())
+        try:
+            while self._running and not hurry.is_set() and (left := until - time.monotonic()) > 0:
+                tasks = [a.task for a in self._running.values() if a.task is not None]
+                await asyncio.wait(
+                    [*tasks, hurried], timeout=left, return_when=asyncio.FIRST_COMPLETED
+                )
+        finally:
+            hurried.cancel()
+
+    async def close(self) -> None:
+        self._threads.close()
+        await self._isolated.close()
+
+    # ── one attempt ───────────────────────────────────────────────────────────────────────
+
+    async def _run(self, attempt: _Attempt) -> None:
+        claim = attempt.claim
+        handler = self._handlers[claim.job_type]
+        outcome: Outcome | None
+        try:
+            arguments = handler.decode(claim.data)
+        except BadInput as error:
+            outcome = Fail(str(error))
+        else:
+            try:
+                outcome = await self._outcome(attempt, handler, arguments)
+            except asyncio.CancelledError:
+                outcome = self._stopped(attempt, handler)
+        del self._running[claim.id]
+        if outcome is not None and not attempt.lost:
+            self._ended(Ending(claim, outcome, attempt.began))
+        if not attempt.context.lost:
+            lose(attempt.context, "its attempt has ended")
+        self._freed()
+
+    async def _outcome(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Outcome:
+        claim = attempt.claim
+        timeout = handler.rules.timeout
+        limit = asyncio.timeout(timeout.total_seconds()) if timeout is not None else None
+        try:
+            if handler.run == "process":
+                return await self._isolated.run(handler, claim, timeout)
+            if limit is None:
+                value = await self._call(attempt, handler, arguments)
+            else:
+                async with limit:
+                    value = await self._call(attempt, handler, arguments)
+            return outcome_of_value(value, handler, claim)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
+            if limit is not None and limit.expired() and isinstance(error, TimeoutError):
+                lose(attempt.context, "it timed out")
+                abandoned = "; its thread goes on by itself" if handler.run == "thread" else ""
+                return outcome_of_timeout(handler, claim, abandoned)
+            return outcome_of_error(error, handler, claim)
+
+    async def _call(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Any:
+        if handler.run == "async":
+            return await handler.call(arguments, attempt.context)
+        future = self._threads.submit(partial(handler.call, arguments, attempt.context))
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if not future.done():
+                self._abandon(attempt, future)
+            raise
+
+    def _abandon(self, attempt: _Attempt, future: asyncio.Future[Any]) -> None:
+        """Leave a thread to itself; its slot comes back when it ends."""
+        self._abandoned += 1
+        claim = attempt.claim
+        _log.warning("job.abandoned id=%s type=%s: its thread goes on", claim.id, claim.job_type)
+
+        def ended(future: asyncio.Future[Any]) -> None:
+            self._abandoned -= 1
+            if not future.cancelled():
+                future.exception()  # seen, and refused like its result
+            self._freed()
+
+        future.add_done_callback(ended)
+
+    def _stopped(self, attempt: _Attempt, handler: Handler) -> Outcome | None:
+        """Tell why an attempt was cancelled: by us, or by something inside the handler."""
+        if attempt.lost:
+            return None
+        if attempt.released:
+            return Release()
+        return outcome_of_failure(
+            "CancelledError: something inside the handler was cancelled",
+            None,
+            retry=True,
+            handler=handler,
+            claim=attempt.claim,
+        )

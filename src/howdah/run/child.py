@@ -1,0 +1,149 @@
+"""Child: the other end of processes.py, `python -m howdah.run.child FD`.
+
+Reads one frame per job, runs the handler, answers with how it ended. The handler's function is
+found by name in a module that is imported here, so only what the program defines can run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import signal
+import socket
+import sys
+import threading
+from functools import cache
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+from typing import Any
+
+from howdah import payload
+from howdah.handler import Handler
+from howdah.job import Claim
+from howdah.outcomes import Cancel, Complete, Fail, Retry, Snooze
+from howdah.run import frames
+from howdah.run.attempt import outcome_of_error, outcome_of_value
+from howdah.run.context import JobContext
+from howdah.run.reports import MAX_EVENT_BYTES, Reports
+
+_main: str | None = None
+
+
+class _Pipe:
+    """The worker's end, as a reporter."""
+
+    def __init__(self, pipe: socket.socket) -> None:
+        self._pipe = pipe
+        self._lock = threading.Lock()
+        self._checks = Reports()  # refuses here what the worker would refuse there
+
+    def send(self, message: frames.FromChild) -> None:
+        with self._lock:
+            self._pipe.sendall(frames.frame(message))
+
+    def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
+        self._checks.progress(claim, percent, stage)
+        self.send(frames.Progress(percent, stage))
+
+    def emit(self, claim: Claim, kind: str, data: object) -> None:
+        self._checks.emit(claim, kind, None)
+        encoded = payload.encode(data, f"the event {kind!r}", limit=MAX_EVENT_BYTES)
+        self.send(frames.Emit(kind, encoded))
+
+    def receive(self) -> frames.ToChild | None:
+        header = self._exactly(frames.HEADER)
+        if header is None:
+            return None
+        body = self._exactly(frames.length(header))
+        return None if body is None else frames.to_child.decode(body)
+
+    def _exactly(self, size: int) -> bytes | None:
+        parts: list[bytes] = []
+        while size:
+            part = self._pipe.recv(min(size, 65536))
+            if not part:
+                return None
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+@cache
+def _handler(module: str, qualname: str) -> Handler:
+    found: Any = import_module(module) if module != "__main__" else _program()
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    handler = getattr(found, "handler", None)
+    if not isinstance(handler, Handler):
+        raise LookupError(
+            f"{module}.{qualname} is not a registered job there: a process handler must be "
+            "defined at the top level of a module"
+        )
+    return handler
+
+
+def _program() -> ModuleType:
+    """Import the file the worker was started as, under a name that is not `__main__`."""
+    if _main is None:
+        raise LookupError("the handler is defined in a program that has no file to import")
+    name = "__howdah_main__"
+    spec = spec_from_file_location(name, _main)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _do(job: frames.Do, pipe: _Pipe) -> frames.Returned | frames.Said | frames.Raised:
+    try:
+        handler = _handler(job.module, job.qualname)
+    except BaseException as error:
+        return frames.Raised(
+            f"cannot load the handler: {type(error).__name__}: {error}", None, False
+        )
+    try:
+        arguments = handler.decode(job.claim.data)
+        value = handler.call(arguments, JobContext(job.claim, pipe))
+        if inspect.isawaitable(value):
+            value = asyncio.run(_awaited(value))
+        outcome = outcome_of_value(value, handler, job.claim)
+    except BaseException as error:
+        outcome = outcome_of_error(error, handler, job.claim)
+    match outcome:
+        case Complete(result):
+            return frames.Returned(result)
+        case Retry() if outcome.traceback is not None:
+            return frames.Raised(outcome.reason, outcome.traceback, True)
+        case Fail():
+            return frames.Raised(outcome.reason, outcome.traceback, False)
+        case Retry() | Snooze():
+            after = None if outcome.after is None else outcome.after.total_seconds()
+            return frames.Said(type(outcome).__name__, outcome.reason, after)
+        case Cancel():
+            return frames.Said("Cancel", outcome.reason, None)
+        case _:
+            raise AssertionError(outcome)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def main() -> None:
+    global _main
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = _Pipe(socket.socket(fileno=int(sys.argv[1])))
+    begin = pipe.receive()
+    assert isinstance(begin, frames.Begin)
+    sys.path[:] = begin.path
+    _main = begin.main
+    pipe.send(frames.Ready())
+    while isinstance(job := pipe.receive(), frames.Do):
+        pipe.send(_do(job, pipe))
+    os._exit(0)  # the worker has gone: whatever the handlers left running goes too
+
+
+if __name__ == "__main__":
+    main()

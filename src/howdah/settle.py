@@ -1,0 +1,213 @@
+"""Settle: tell the store how each attempt ended, in batches, until it is told.
+
+Comes after   run/      which hands over one `Ending` per attempt
+Comes before  observe/  which reads what was written
+In SQL        sql/60_settle/, one file per verb
+
+While one batch is on its way the next one gathers, so batches grow with the load. When the
+database is away, endings are kept and sent again; every one carries its lease, so a late one
+changes nothing. The store answers with the ids it moved: an id that does not come back was
+stale, the job had been cancelled or given to somebody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import assert_never
+from uuid import UUID
+
+from howdah.errors import HowdahError
+from howdah.outcomes import Cancel, Complete, Ending, Fail, Outcome, Release, Retry, Snooze
+from howdah.states import State, Verb
+from howdah.store import Store, call
+from howdah.store.refusals import passing
+
+_log = logging.getLogger("howdah.settle")
+
+BATCH = 1000
+
+
+def verb_for(outcome: Outcome) -> Verb:
+    """Name the move that writes this outcome down."""
+    match outcome:
+        case Complete():
+            return Verb.COMPLETE
+        case Retry():
+            return Verb.RETRY
+        case Fail():
+            return Verb.FAIL
+        case Cancel():
+            return Verb.CANCEL
+        case Snooze() | Release():
+            return Verb.RELEASE
+        case _:
+            assert_never(outcome)
+
+
+class Settler:
+    """Gathers endings and writes them down."""
+
+    def __init__(self, store: Store, worker_id: str, before: Callable[[], Awaitable[None]]) -> None:
+        self._store = store
+        self._worker_id = worker_id
+        self._before = before  # reports that must arrive before their job's ending
+        self._waiting: deque[Ending] = deque()
+        self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.settled = 0
+        self.stale = 0
+
+    def add(self, ending: Ending) -> None:
+        self._waiting.append(ending)
+        self._work.set()
+        self._idle.clear()
+
+    def forget_releases(self, ids: set[UUID]) -> None:
+        """Drop releases of jobs that came back in a claim: they have plainly arrived."""
+        if any(isinstance(e.outcome, Release) for e in self._waiting):
+            self._waiting = deque(
+                e
+                for e in self._waiting
+                if not (isinstance(e.outcome, Release) and e.claim.id in ids)
+            )
+
+    async def flushed(self) -> None:
+        """Wait until everything added so far is written down."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Write endings down for as long as the worker lives."""
+        wait = 0.05
+        while True:
+            await self._work.wait()
+            batches: defaultdict[Verb, list[Ending]] = defaultdict(list)
+            for _ in range(min(BATCH, len(self._waiting))):
+                ending = self._waiting.popleft()
+                batches[verb_for(ending.outcome)].append(ending)
+            try:
+                await self._before()
+                await self._settle(batches)
+                wait = 0.05
+            except HowdahError as error:
+                if not passing(error):
+                    raise
+                for endings in batches.values():
+                    self._waiting.extendleft(endings)
+                _log.warning(
+                    "settle.waiting endings=%d retry_in=%.2fs error=%s",
+                    len(self._waiting),
+                    wait,
+                    error,
+                )
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, 5.0)
+            if not self._waiting:
+                self._work.clear()
+                self._idle.set()
+
+    async def _settle(self, batches: dict[Verb, list[Ending]]) -> None:
+        """Write every batch; one that is written leaves the dict, so the rest can be sent again."""
+        for verb in list(batches):
+            endings = batches[verb]
+            try:
+                moved = await self._write(verb, endings)
+            except HowdahError as error:
+                if passing(error):
+                    raise
+                moved = await self._write_one_by_one(verb, endings)
+            del batches[verb]
+            self._tell(verb, endings, moved)
+
+    async def _write_one_by_one(
+        self, verb: Verb, endings: Sequence[Ending]
+    ) -> dict[UUID, State | None]:
+        """Keep one ending that the database refuses from taking its batch down with it."""
+        moved: dict[UUID, State | None] = {}
+        for ending in endings:
+            try:
+                moved |= await self._write(verb, [ending])
+            except HowdahError as refused:
+                if passing(refused):
+                    raise
+                _log.error("settle.refused id=%s verb=%s error=%s", ending.claim.id, verb, refused)
+                failed = Ending(
+                    ending.claim, Fail(f"its ending could not be stored: {refused}"), ending.began
+                )
+                moved |= await self._write(Verb.FAIL, [failed])
+        return moved
+
+    async def _write(self, verb: Verb, endings: Sequence[Ending]) -> dict[UUID, State | None]:
+        """Write one batch of one verb; returns what moved, and where it matters whereto."""
+        store, worker_id = self._store, self._worker_id
+        outcomes = [ending.outcome for ending in endings]
+        if verb is Verb.COMPLETE:
+            results = [o.result for o in outcomes if isinstance(o, Complete)]
+            moved = await call.complete(store, worker_id, endings, results)
+        elif verb is Verb.RETRY:
+            retries = [o for o in outcomes if isinstance(o, Retry)]
+            return dict(
+                await call.retry(
+                    store,
+                    worker_id,
+                    endings,
+                    [o.reason or "asked for a retry" for o in retries],
+                    [o.after for o in retries if o.after is not None],
+                    [o.traceback for o in retries],
+                )
+            )
+        elif verb is Verb.FAIL:
+            fails = [o for o in outcomes if isinstance(o, Fail)]
+            moved = await call.fail(
+                store,
+                worker_id,
+                endings,
+                [o.reason or "failed" for o in fails],
+                [o.traceback for o in fails],
+            )
+        elif verb is Verb.CANCEL:
+            reasons = [o.reason or "cancelled" for o in outcomes if isinstance(o, Cancel)]
+            moved = await call.cancel_held(store, worker_id, endings, reasons)
+        else:
+            delays = [o.after if isinstance(o, Snooze) else None for o in outcomes]
+            moved = await call.release(store, worker_id, endings, delays)
+        return dict.fromkeys(moved)
+
+    def _tell(self, verb: Verb, endings: Sequence[Ending], moved: dict[UUID, State | None]) -> None:
+        self.settled += len(moved)
+        if len(moved) < len(endings):
+            for ending in endings:
+                if ending.claim.id not in moved:
+                    self.stale += 1
+                    _log.warning(
+                        "job.stale id=%s type=%s attempt=%d verb=%s: "
+                        "it was cancelled or given to another worker",
+                        ending.claim.id,
+                        ending.claim.job_type,
+                        ending.claim.attempt,
+                        verb,
+                    )
+        if verb is not Verb.COMPLETE or _log.isEnabledFor(logging.DEBUG):
+            for ending in endings:
+                if ending.claim.id in moved:
+                    self._log_one(verb, ending, moved[ending.claim.id])
+
+    def _log_one(self, verb: Verb, ending: Ending, now: State | None) -> None:
+        failed = verb is Verb.FAIL or now is State.FAILED
+        level = logging.ERROR if failed else logging.DEBUG
+        if verb is Verb.RETRY and not failed:
+            level = logging.WARNING
+        reason = getattr(ending.outcome, "reason", "")
+        _log.log(
+            level,
+            "job.%s id=%s type=%s attempt=%d/%d%s",
+            Verb.FAIL if failed else verb,
+            ending.claim.id,
+            ending.claim.job_type,
+            ending.claim.attempt,
+            ending.claim.max_attempts,
+            f" reason={reason}" if reason else "",
+        )

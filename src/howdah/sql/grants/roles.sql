@@ -1,0 +1,40 @@
+-- Three roles, each with what it needs and nothing else.
+-- Run as the owner of the schema `howdah`; make the roles first:
+--
+--   create role howdah_producer; create role howdah_worker; create role howdah_observer;
+
+revoke all on schema howdah from howdah_producer, howdah_worker, howdah_observer;
+revoke all on all tables in schema howdah from howdah_producer, howdah_worker, howdah_observer;
+revoke all on all functions in schema howdah from howdah_producer, howdah_worker, howdah_observer;
+revoke all on all sequences in schema howdah from howdah_producer, howdah_worker, howdah_observer;
+
+grant usage on schema howdah to howdah_producer, howdah_worker, howdah_observer;
+
+-- Everyone may see which version is installed.
+grant select on howdah.installed to howdah_producer, howdah_worker, howdah_observer;
+
+-- A producer enqueues, by function, by plain INSERT or by COPY, and reads nothing back.
+grant execute on function
+    howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval),
+    howdah.enqueue_many(jsonb),
+    howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text)
+    to howdah_producer, howdah_worker;
+grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
+grant insert (id, job_type, priority, data, max_attempts, run_at)
+    on howdah.jobs to howdah_producer, howdah_worker;
+grant insert (id, job_type, priority, data, max_attempts, run_at, place)
+    on howdah.jobs_live to howdah_producer, howdah_worker;
+
+-- An observer reads everything and changes nothing.
+grant select on all tables in schema howdah to howdah_observer, howdah_worker;
+grant execute on function howdah.clock(), howdah.today(), howdah.option(text)
+    to howdah_observer, howdah_worker;
+
+-- A worker does everything a job's life needs, by the verbs or by plain UPDATE.
+grant execute on all functions in schema howdah to howdah_worker;
+revoke execute on function
+    howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool)
+    from howdah_worker;
+grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
+              last_error, run_at, priority)
+    on howdah.jobs to howdah_worker;

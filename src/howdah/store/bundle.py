@@ -1,0 +1,113 @@
+"""Bundle: the engine's SQL files, in the order in which they are installed.
+
+The numbers in `sql/` are the order. What holds data is made once (00, 10, 20) and changed
+by migrations; everything else is replaced whenever it differs from what is installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+SCHEMA_NUMBER = 1
+COMPATIBLE_FROM = 1
+
+_HOLDS_DATA = ("00_", "10_", "20_")
+
+
+class SqlFile(NamedTuple):
+    """One file of the engine."""
+
+    path: str
+    text: str
+
+    @property
+    def holds_data(self) -> bool:
+        return self.path.startswith(_HOLDS_DATA)
+
+
+@cache
+def engine() -> tuple[SqlFile, ...]:
+    """Read every file of the engine, in order."""
+    return tuple(sorted(_walk(files("howdah") / "sql", "")))
+
+
+def _walk(folder: Traversable, below: str) -> list[SqlFile]:
+    found: list[SqlFile] = []
+    for entry in folder.iterdir():
+        path = f"{below}{entry.name}"
+        if entry.is_dir() and path not in ("migrations", "grants"):
+            found += _walk(entry, f"{path}/")
+        elif path.endswith(".sql"):
+            found.append(SqlFile(path, entry.read_text(encoding="utf-8")))
+    return found
+
+
+@cache
+def migrations() -> dict[int, str]:
+    """Return the migrations by the schema number each of them leads to."""
+    folder = files("howdah") / "sql" / "migrations"
+    return {
+        int(entry.name.partition("_")[0]): entry.read_text(encoding="utf-8")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".sql")
+    }
+
+
+def functions() -> str:
+    """Return everything that is replaced on upgrade."""
+    return "\n".join(file.text for file in engine() if not file.holds_data)
+
+
+@cache
+def fingerprint() -> str:
+    """Tell one version of the functions from another."""
+    return hashlib.sha256(functions().encode()).hexdigest()[:32]
+
+
+def record() -> str:
+    """Return the statement that writes down what is installed."""
+    return (
+        "insert into howdah.installed (schema_number, compatible_from, fingerprint)\n"
+        f"values ({SCHEMA_NUMBER}, {COMPATIBLE_FROM}, '{fingerprint()}')\n"
+        "on conflict (one) do update set schema_number = excluded.schema_number,\n"
+        "    compatible_from = excluded.compatible_from, fingerprint = excluded.fingerprint,\n"
+        "    installed_at = now();\n"
+    )
+
+
+def closing() -> str:
+    """Return what ends every install: days ahead, and nothing open to everybody."""
+    return (
+        "revoke all on all functions in schema howdah from public;\n"
+        "do $$ begin perform howdah.prepare_days(); end $$;\n"
+    )
+
+
+def whole() -> str:
+    """Return the fresh install as one file, for psql or somebody's own migration tool."""
+    parts = [
+        "-- howdah, the whole engine. Apply it once to a database without the schema `howdah`,",
+        "-- in one transaction: psql --single-transaction -v ON_ERROR_STOP=1 -f howdah.sql",
+        f"-- Schema number {SCHEMA_NUMBER}.\n",
+        "set local search_path = pg_catalog;\n",
+        *(f"-- ── {file.path} ──\n\n{file.text}" for file in engine()),
+        record(),
+        closing(),
+    ]
+    return "\n".join(parts)
+
+
+def grants(producer: str, worker: str, observer: str) -> str:
+    """Return the GRANTs of the three roles, under these names."""
+    text = (files("howdah") / "sql" / "grants" / "roles.sql").read_text(encoding="utf-8")
+    for placeholder, name in (
+        ("howdah_producer", producer),
+        ("howdah_worker", worker),
+        ("howdah_observer", observer),
+    ):
+        text = text.replace(placeholder, '"' + name.replace('"', '""') + '"')
+    return text

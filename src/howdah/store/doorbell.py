@@ -1,0 +1,103 @@
+"""Doorbell: sleep until a job is there, and let producers know that somebody sleeps.
+
+A sleeping worker holds a shared advisory lock on its listening connection; producers that
+find nobody holding it spare the NOTIFY (sql/25_signals/wake.sql). Falling asleep is: take the
+lock, look once more, doze for a glance, look again, then sleep until the bell or the poll.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from howdah.store.listen import NEWS, WAKE, Listener
+from howdah.store.store import Store
+
+GLANCE = 0.05  # a producer may have looked before we took the lock and commit after we looked
+BUSY = 4  # full claims in a row after which nobody needs to ring
+
+
+class Doorbell:
+    """What a worker's claim loop waits on."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        poll: float,
+        knows: Callable[[str], bool],
+        news: Callable[[list[str]], None],
+    ) -> None:
+        self._poll = poll
+        self._knows = knows
+        self._news = news
+        self._rung = asyncio.Event()
+        self._asleep = False
+        self._glanced = False
+        self._full = 0
+        self._listener = Listener(store, [WAKE, NEWS], self._heard, self._gap)
+
+    @property
+    def hears(self) -> bool:
+        return self._listener.hears
+
+    async def start(self) -> None:
+        await self._listener.start()
+
+    async def stop(self) -> None:
+        await self._listener.stop()
+
+    def ring(self) -> None:
+        """Wake the sleeper."""
+        self._rung.set()
+
+    async def found_enough(self) -> None:
+        """A claim brought all that was asked for: the worker is busy, nobody need ring."""
+        self._full += 1
+        if self._asleep and self._full >= BUSY:
+            self._asleep = False
+            await self._listener.run(_unlock)
+
+    async def wait(self) -> None:
+        """A claim brought less than was asked for: sleep until it is worth looking again."""
+        self._full = 0
+        if not self._asleep and await self._listener.run(_lock):
+            self._asleep, self._glanced = True, False
+            return
+        if not self.hears:
+            seconds = min(self._poll, 0.25)
+        elif not self._glanced:
+            self._glanced, seconds = True, GLANCE
+        else:
+            seconds = self._poll
+        await self.nap(seconds)
+
+    async def nap(self, seconds: float) -> None:
+        """Sleep so long, or until the bell."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._rung.wait()
+        except TimeoutError:
+            pass
+        self._rung.clear()
+
+    def _heard(self, channel: str, message: str) -> None:
+        if channel == NEWS:
+            self._news(message.split())
+        elif not message or any(map(self._knows, msgspec.json.decode(message))):
+            self._rung.set()
+
+    def _gap(self) -> None:
+        """The listening connection is new or lost: the lock went with it."""
+        self._asleep = False
+        self._rung.set()
+
+
+async def _lock(connection: object) -> None:
+    await connection.execute("select pg_advisory_lock_shared(howdah.lock_space(), 1)")  # type: ignore[attr-defined]
+
+
+async def _unlock(connection: object) -> None:
+    await connection.execute("select pg_advisory_unlock_shared(howdah.lock_space(), 1)")  # type: ignore[attr-defined]

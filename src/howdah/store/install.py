@@ -1,0 +1,89 @@
+"""Install: make the schema, or bring it up to this code.
+
+Safe when ten processes do it at once (one advisory lock, one transaction) and when there is
+nothing to do. Tables go forward by migrations, functions are replaced. Needs a role that may
+create a schema in the database, or owns the schema already; no superuser, no extension.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from howdah.errors import SchemaMissing, SchemaNewer, SchemaOlder
+from howdah.store import bundle
+from howdah.store.refusals import NOT_INSTALLED
+
+if TYPE_CHECKING:
+    from howdah.store.store import Connection
+
+
+class Installed(NamedTuple):
+    """What a database holds."""
+
+    schema_number: int
+    compatible_from: int
+    fingerprint: str
+
+
+async def installed(connection: Connection) -> Installed | None:
+    """Say what this database holds; None where howdah was never installed."""
+    if await connection.fetchval("select to_regclass('howdah.installed') is null"):
+        return None
+    row = await connection.fetchrow(
+        "select schema_number, compatible_from, fingerprint from howdah.installed"
+    )
+    return Installed(*row) if row else None
+
+
+async def check(connection: Connection) -> None:
+    """Refuse to work on a schema that this code does not fit."""
+    found = await installed(connection)
+    if found is None:
+        raise SchemaMissing(NOT_INSTALLED)
+    if found.schema_number < bundle.SCHEMA_NUMBER:
+        raise SchemaOlder(
+            f"the howdah schema in this database has number {found.schema_number}, this code needs "
+            f"{bundle.SCHEMA_NUMBER}: run `howdah install` (or `await queue.install()`)"
+        )
+    if found.compatible_from > bundle.SCHEMA_NUMBER:
+        raise SchemaNewer(
+            f"the howdah schema in this database has number {found.schema_number} and works with "
+            f"code for {found.compatible_from} and newer; this code is for {bundle.SCHEMA_NUMBER}: "
+            "upgrade the howdah package"
+        )
+
+
+async def install(connection: Connection) -> bool:
+    """Make or upgrade the schema; returns whether anything had to be done."""
+    if _up_to_date(await installed(connection)):
+        return False
+    async with connection.transaction():
+        await connection.execute("set local search_path = pg_catalog")
+        await connection.execute("select pg_advisory_xact_lock(1752135524, 3)")
+        found = await installed(connection)
+        if _up_to_date(found):
+            return False
+        if found is None:
+            for file in bundle.engine():
+                await connection.execute(file.text)
+        elif found.schema_number > bundle.SCHEMA_NUMBER:
+            raise SchemaNewer(
+                f"the howdah schema in this database has number {found.schema_number}, newer than "
+                f"this code's {bundle.SCHEMA_NUMBER}: upgrade the howdah package"
+            )
+        else:
+            for number, migration in sorted(bundle.migrations().items()):
+                if number > found.schema_number:
+                    await connection.execute(migration)
+            await connection.execute(bundle.functions())
+        await connection.execute(bundle.record())
+        await connection.execute(bundle.closing())
+    return True
+
+
+def _up_to_date(found: Installed | None) -> bool:
+    return (
+        found is not None
+        and found.schema_number == bundle.SCHEMA_NUMBER
+        and found.fingerprint == bundle.fingerprint()
+    )

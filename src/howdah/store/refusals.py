@@ -1,0 +1,80 @@
+"""Refusals: what the server or the network refuses, in howdah's own errors.
+
+Every call of the store passes through here, so nobody above it needs to know a SQLSTATE.
+`passing` tells trouble that goes away by itself (the worker waits and tries again) from
+mistakes that do not (the worker says so and stops).
+"""
+
+from __future__ import annotations
+
+import asyncpg
+
+from howdah.errors import (
+    BadInput,
+    HowdahError,
+    NotAllowed,
+    PayloadTooLarge,
+    ReadOnly,
+    SchemaMissing,
+    Unreachable,
+)
+
+NOT_INSTALLED = (
+    "this database has no howdah schema: run `howdah install` (or `await queue.install()`)"
+)
+
+# Classes of SQLSTATE that time heals: connection trouble, lost races, out of resources, an
+# operator stepping in, lock timeouts; and a standby that will be promoted, a disk being cleared.
+_PASSING = ("08", "40", "53", "57", "55P03", "25006", "58")
+
+
+class Passing(Unreachable):
+    """Trouble that goes away by itself: wait and try again."""
+
+
+def from_postgres(error: BaseException, shown_dsn: str) -> HowdahError | None:
+    """Translate an error; None where it is not ours to translate."""
+    if isinstance(error, asyncpg.PostgresError):
+        return _from_server(error, shown_dsn)
+    if isinstance(error, TimeoutError):
+        return Passing(f"no answer in time from {shown_dsn}")
+    if isinstance(error, asyncpg.InterfaceError | ConnectionError):
+        return Passing(f"the connection to {shown_dsn} was lost: {error}")
+    if isinstance(error, OSError):
+        return Passing(f"cannot reach {shown_dsn}: {error.strerror or error}")
+    if isinstance(error, asyncpg.exceptions._base.InternalClientError):  # pyright: ignore
+        return Passing(f"the connection to {shown_dsn} was lost: {error}")
+    return None
+
+
+def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
+    state = error.sqlstate or ""
+    said = str(error)
+    if state == "HW001":
+        return PayloadTooLarge(f"{said}. {error.hint}" if error.hint else said)
+    if state in ("3F000", "42P01", "42883"):
+        return SchemaMissing(f"{NOT_INSTALLED}. PostgreSQL said: {said}")
+    if state == "42501":
+        return NotAllowed(f"{said}. `howdah sql --grants` prints what each role needs.")
+    if state == "25006":
+        return ReadOnly(f"{shown_dsn} takes no writes (a standby, or set read-only): {said}")
+    if state.startswith(("22", "23")):
+        return BadInput(_plain_words(error))
+    if state.startswith(("28", "3D")):
+        return Unreachable(f"{shown_dsn} does not let us in: {said}")
+    if state.startswith(_PASSING):
+        return Passing(f"{shown_dsn}: {said}")
+    return HowdahError(f"PostgreSQL said: {said} (SQLSTATE {state})")
+
+
+def _plain_words(error: asyncpg.PostgresError) -> str:
+    """Name the promise that a CHECK keeps: the constraints are named to be read aloud."""
+    constraint = getattr(error, "constraint_name", None)
+    if isinstance(constraint, str) and constraint:
+        return f"refused: {constraint.replace('_', ' ')}"
+    return str(error)
+
+
+def passing(error: BaseException) -> bool:
+    """Whether waiting and trying again may help."""
+    return isinstance(error, Passing | ReadOnly)

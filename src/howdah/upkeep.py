@@ -1,0 +1,69 @@
+"""Upkeep: promote, recover, prune; any worker does it, one at a time.
+
+In SQL  sql/70_upkeep/
+
+There is no leader to die: whoever asks first does a round, in one transaction, and the others
+get nothing to do. A round says when the next waiting job is due, so that it is let into the
+line on time and not a polling interval late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from datetime import timedelta
+
+from howdah.errors import HowdahError
+from howdah.store import Store, call
+from howdah.store.refusals import passing
+
+_log = logging.getLogger("howdah.upkeep")
+
+_PRUNE_EVERY = 600.0
+
+
+class Upkeep:
+    """One worker's share in the upkeep."""
+
+    def __init__(self, store: Store, *, every: timedelta, stale_after: timedelta) -> None:
+        self._store = store
+        self._every = every.total_seconds()
+        self._stale_after = stale_after
+        self._prune_due = 0.0
+
+    async def step(self) -> float:
+        """Do one round; returns how many seconds the next one can wait."""
+        now = time.monotonic()
+        if now >= self._prune_due:
+            self._prune_due = now + _PRUNE_EVERY
+            for name in await call.prune(self._store):
+                _log.info("upkeep.pruned partition=%s", name)
+        kept = await call.upkeep(self._store, self._stale_after)
+        if kept is None:
+            return self._jittered()
+        if kept.recovered or kept.failed:
+            _log.warning(
+                "job.recovered pending=%d failed=%d silent_workers=%s",
+                kept.recovered,
+                kept.failed,
+                ",".join(kept.silent_workers),
+            )
+        if kept.next_due_in is not None:
+            return max(0.0, min(self._jittered(), kept.next_due_in.total_seconds()))
+        return self._jittered()
+
+    async def run(self) -> None:
+        while True:
+            try:
+                wait = await self.step()
+            except HowdahError as error:
+                if not passing(error):
+                    raise
+                _log.warning("upkeep.waiting error=%s", error)
+                wait = self._jittered()
+            await asyncio.sleep(max(wait, 0.001))
+
+    def _jittered(self) -> float:
+        return self._every * random.uniform(0.8, 1.2)  # noqa: S311 - spreads the workers, no more

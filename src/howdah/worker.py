@@ -1,0 +1,327 @@
+"""Worker: claim → run → settle, joined.
+
+One claim loop per process fills a small buffer; attempts run up to `concurrency` at once;
+endings leave in batches; the beat has a thread of its own. This is the only place that knows
+all the rooms. Every loop survives the database going away: it waits and tries again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import secrets
+import socket
+import time
+from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+import msgspec
+
+from howdah.buffer import HOLD, Buffer
+from howdah.claim import Line, claim
+from howdah.errors import BadInput, HowdahError
+from howdah.handler import Handler
+from howdah.job import Claim
+from howdah.outcomes import Ending, Release
+from howdah.run.attempts import Attempts
+from howdah.run.heartbeat import Heartbeat
+from howdah.run.reports import Reports
+from howdah.settle import Settler
+from howdah.store import Store, call
+from howdah.store.doorbell import Doorbell
+from howdah.store.refusals import passing
+from howdah.upkeep import Upkeep
+from howdah.version import VERSION
+
+_log = logging.getLogger("howdah.worker")
+
+FLUSH = 0.2  # seconds between writes of progress, events and "running"
+LAST_FLUSH = 15.0  # seconds to wait for the last endings to be written before giving up
+
+
+class Worker:
+    """Works on the jobs of one queue until it is stopped."""
+
+    def __init__(
+        self,
+        store: Store,
+        handlers: Mapping[str, Handler],
+        *,
+        concurrency: int = 100,
+        job_types: Iterable[str] | None = None,
+        batch_size: int = 1000,
+        processes: int | None = None,
+        poll: timedelta = timedelta(seconds=1),
+        grace: timedelta = timedelta(seconds=30),
+        silent_after: timedelta = timedelta(seconds=15),
+        stale_after: timedelta = timedelta(minutes=5),
+        upkeep_every: timedelta = timedelta(seconds=1),
+        worker_id: str | None = None,
+    ) -> None:
+        for name, number in (("concurrency", concurrency), ("batch_size", batch_size)):
+            if not 1 <= number <= 10_000:
+                raise BadInput(f"{name} lies between 1 and 10000, not {number}")
+        for name, length in (("poll", poll), ("silent_after", silent_after)):
+            if length <= timedelta():
+                raise BadInput(f"{name} must be longer than nothing, not {length}")
+        taken = sorted(set(handlers if job_types is None else job_types))
+        if unknown := set(taken) - set(handlers):
+            raise BadInput(f"no function is registered for job type {min(unknown)!r}")
+        if not taken:
+            raise BadInput("this worker knows no job types: register functions with @queue.job")
+        self.id = worker_id or f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._store = store
+        self._handlers = {name: handlers[name] for name in taken}
+        self._concurrency = concurrency
+        self._processes = processes or os.cpu_count() or 1
+        self._poll = poll.total_seconds()
+        self._grace = grace.total_seconds()
+        self._silent_after = silent_after
+        self._line = Line(taken)
+        self._buffer = Buffer(batch_size)
+        self._reports = Reports()
+        self._upkeep = Upkeep(store, every=upkeep_every, stale_after=stale_after)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._failure: BaseException | None = None
+
+    # ── life ──────────────────────────────────────────────────────────────────────────────
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+        if self._failure is not None and error is None:
+            raise self._failure
+
+    async def start(self) -> None:
+        """Begin to work; returns once the worker has beaten for the first time."""
+        await self._store.open()
+        self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
+        self._room, self._idle = asyncio.Event(), asyncio.Event()
+        self._flush_now, self._flushing = asyncio.Event(), asyncio.Lock()
+        self._settler = Settler(self._store, self.id, self._flush_reports)
+        self._attempts = Attempts(
+            self._handlers,
+            self._reports,
+            slots=self._concurrency,
+            processes=self._processes,
+            ended=self._ended,
+            freed=self._fill,
+        )
+        self._doorbell = Doorbell(
+            self._store, poll=self._poll, knows=self._line.__contains__, news=self._news
+        )
+        self._heartbeat = Heartbeat(
+            self._store,
+            self.id,
+            every=self._silent_after / 5,
+            silent_after=self._silent_after,
+            info=self._info,
+            held=self._attempts.held,
+            lost=self._attempts.lose,
+        )
+        await self._heartbeat.start()
+        await self._doorbell.start()
+        for name, loop in (
+            ("claim", self._claim_loop()),
+            ("settle", self._settler.run()),
+            ("flush", self._flush_loop()),
+            ("hold", self._hold_loop()),
+            ("upkeep", self._upkeep.run()),
+        ):
+            self._go(name, loop)
+        _log.info(
+            "worker.started id=%s types=%s concurrency=%d listens=%s",
+            self.id,
+            ",".join(self._line.job_types),
+            self._concurrency,
+            self._doorbell.hears,
+        )
+
+    def _go(self, name: str, loop: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(loop, name=f"howdah-{name}")
+        task.add_done_callback(self._loop_ended)
+        self._tasks.append(task)
+
+    def _loop_ended(self, task: asyncio.Task[None]) -> None:
+        """One of our own loops broke: a mistake that waiting will not heal."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("worker.broken id=%s error=%s", self.id, error)
+            self._failure = self._failure or error
+            self.shut_down()
+            self._idle.set()
+
+    async def run(self) -> None:
+        """Work until `shut_down` is called, or something is wrong for good."""
+        async with self:
+            await self._stopping.wait()
+
+    async def run_until_idle(self) -> None:
+        """Work until nothing is left that could be done now: for scripts and tests."""
+        self._idle.clear()
+        self._doorbell.ring()
+        await self._idle.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def shut_down(self) -> None:
+        """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
+        if self._stopping.is_set():
+            self._hurry.set()
+        self._stopping.set()
+        self._room.set()
+        self._doorbell.ring()
+
+    async def stop(self) -> None:
+        """Claim no more, hand back what has not started, let the rest end within the grace."""
+        if not self._stopping.is_set():
+            self.shut_down()
+        _log.info("worker.stopping id=%s running=%d", self.id, len(self._attempts))
+        self._release(self._buffer.empty())
+        await self._attempts.drained(self._grace, self._hurry)
+        self._attempts.release_all()
+        await self._attempts.drained(2.0, asyncio.Event())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_FLUSH):
+                await self._settler.flushed()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self._doorbell.stop()
+        await self._heartbeat.stop()
+        await self._attempts.close()
+        with suppress(HowdahError, TimeoutError):
+            async with asyncio.timeout(5):
+                await call.leave(self._store, self.id)
+        _log.info(
+            "worker.stopped id=%s settled=%d stale=%d",
+            self.id,
+            self._settler.settled,
+            self._settler.stale,
+        )
+
+    # ── claim ─────────────────────────────────────────────────────────────────────────────
+
+    async def _claim_loop(self) -> None:
+        wait = 0.05
+        while not self._stopping.is_set():
+            want = self._buffer.wanted(self._attempts.free)
+            if not want:
+                self._room.clear()
+                await self._room.wait()
+                continue
+            try:
+                claims = await claim(self._store, self.id, want, self._line)
+                wait = 0.05
+            except HowdahError as error:
+                if not passing(error):
+                    raise
+                _log.warning("claim.waiting retry_in=%.2fs error=%s", wait, error)
+                await self._doorbell.nap(wait)
+                wait = min(wait * 2, 5.0)
+                continue
+            if claims:
+                self._settler.forget_releases({claim.id for claim in claims})
+                self._buffer.put(claims, time.monotonic())
+                self._fill()
+            if len(claims) == want:
+                await self._doorbell.found_enough()
+            else:
+                await self._settle_down(found=bool(claims))
+                await self._doorbell.wait()
+
+    def _fill(self) -> None:
+        """Start buffered jobs while there are free slots, and ask for more when they run low."""
+        if self._stopping.is_set():
+            self._release(self._buffer.empty())
+            return
+        while len(self._buffer) and self._attempts.free > 0:
+            self._attempts.start(self._buffer.get())
+        if self._buffer.wanted(self._attempts.free):
+            self._room.set()
+
+    async def _settle_down(self, found: bool) -> None:
+        """Notice that there is nothing left to do."""
+        if not found and not self._attempts and not self._buffer:
+            await self._settler.flushed()
+            if not self._attempts:
+                self._idle.set()
+
+    def _release(self, claims: list[Claim]) -> None:
+        for one in claims:
+            self._settler.add(Ending(one, Release()))
+
+    async def _hold_loop(self) -> None:
+        while True:
+            await asyncio.sleep(HOLD / 4)
+            self._release(self._buffer.held_too_long(time.monotonic()))
+
+    # ── run and report ────────────────────────────────────────────────────────────────────
+
+    def _ended(self, ending: Ending) -> None:
+        self._settler.add(ending)
+        self._buffer.ended(time.monotonic())
+
+    def _news(self, ids: list[str]) -> None:
+        """A followed or cancelled job has changed: if it is at work here, see whether it is ours."""
+        if any(UUID(id) in self._attempts for id in ids):
+            self._flush_now.set()
+
+    async def _flush_loop(self) -> None:
+        while True:
+            asked = False
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH):
+                    await self._flush_now.wait()
+                    asked = True
+            self._flush_now.clear()
+            try:
+                if running := self._attempts.not_started(FLUSH / 2):
+                    await call.start(self._store, self.id, running)
+                await self._flush_reports()
+                if asked:
+                    self._attempts.lose(await self._lost())
+            except HowdahError as error:
+                if not passing(error):
+                    raise
+                _log.warning("flush.waiting error=%s", error)
+                await asyncio.sleep(1)
+
+    async def _flush_reports(self) -> None:
+        if not self._reports and not self._flushing.locked():
+            return
+        async with self._flushing:
+            self._attempts.lose(await self._reports.flush(self._store, self.id))
+
+    async def _lost(self) -> set[UUID]:
+        held = self._attempts.held()
+        async with self._store.acquire() as connection:
+            return await call.beat(connection, self.id, held, self._silent_after, None)
+
+    def _info(self) -> str:
+        """Describe this worker for people; read by the heartbeat's thread."""
+        return msgspec.json.encode(
+            {
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "version": VERSION,
+                "python": platform.python_version(),
+                "slots": self._concurrency,
+                "running": len(self._attempts),
+                "job_types": self._line.job_types,
+            }
+        ).decode()

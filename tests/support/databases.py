@@ -1,0 +1,81 @@
+"""Databases for tests: a real PostgreSQL, and a fresh database with the schema for each test.
+
+The server is the embedded one, the same that a new user gets, or the one that
+HOWDAH_TEST_DSN names (`make test-matrix`). One template database per run; copying it takes some
+20 ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+from howdah import Queue
+from howdah.embedded import join
+
+
+def with_database(dsn: str, name: str) -> str:
+    """Return the DSN of another database on the same server."""
+    return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
+
+
+@contextmanager
+def server_for_tests(run_id: str) -> Generator[str]:
+    """Yield the DSN of a server for this test run; parallel test processes share it."""
+    if dsn := os.environ.get("HOWDAH_TEST_DSN"):
+        yield dsn
+        return
+    home = Path(tempfile.gettempdir()) / f"howdah-tests-{os.getuid()}-{run_id[:12]}"
+    with join(home) as server:
+        yield with_database(server.dsn, "postgres")
+
+
+class Databases:
+    """Makes and drops databases on one server."""
+
+    def __init__(self, server_dsn: str) -> None:
+        self.server_dsn = server_dsn
+        self._template = f"howdah_template_{secrets.token_hex(4)}"
+        self._made: list[str] = []
+        self.create_empty(self._template)
+        asyncio.run(self._install())
+
+    async def _install(self) -> None:
+        queue = Queue(with_database(self.server_dsn, self._template))
+        await queue.install()
+        await queue.close()
+
+    def create(self) -> str:
+        """Make a database with the schema; returns its DSN."""
+        return self._create(f"template {self._template}")
+
+    def create_empty(self, name: str | None = None) -> str:
+        """Make a database without anything in it; returns its DSN."""
+        return self._create("", name)
+
+    def _create(self, clause: str, name: str | None = None) -> str:
+        name = name or f"howdah_test_{secrets.token_hex(6)}"
+        self._execute(f"create database {name} {clause}")
+        self._made.append(name)
+        return with_database(self.server_dsn, name)
+
+    def drop(self, dsn: str) -> None:
+        name = urlsplit(dsn).path.lstrip("/")
+        self._execute(f"drop database if exists {name} with (force)")
+        self._made.remove(name)
+
+    def drop_all(self) -> None:
+        for name in list(self._made):
+            self.drop(with_database(self.server_dsn, name))
+
+    def _execute(self, sql: str) -> None:
+        with psycopg.connect(self.server_dsn, autocommit=True) as connection:
+            connection.execute(sql.encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import AsyncGenerator, Generator
 
 import pytest
@@ -13,9 +12,10 @@ from tests.support.databases import Databases, server_for_tests
 
 
 @pytest.fixture(scope="session")
-def databases() -> Generator[Databases]:
-    run_id = os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(8)
-    with server_for_tests(run_id) as server_dsn:
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Generator[Databases]:
+    parallel = "PYTEST_XDIST_WORKER" in os.environ
+    base = tmp_path_factory.getbasetemp()
+    with server_for_tests((base.parent if parallel else base) / "pg") as server_dsn:
         made = Databases(server_dsn)
         try:
             yield made

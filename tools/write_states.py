@@ -1,7 +1,7 @@
 """Write states.py and docs/states.md from the one truth of states, sql/10_states/states.sql.
 
-    python tools/write_states.py            write both files
-    python tools/write_states.py --check    exit 1 when one of them is out of date
+python tools/write_states.py            write both files
+python tools/write_states.py --check    exit 1 when one of them is out of date
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ def picture(moves: list[Move]) -> str:
         "",
         "| verb | from | to | meaning |",
         "|---|---|---|---|",
-        *(f"| {verb} | {source} | {target} | {meaning} |" for verb, source, target, meaning in moves),
+        *(
+            f"| {verb} | {source} | {target} | {meaning} |"
+            for verb, source, target, meaning in moves
+        ),
         "",
         "`pending` is one state with two places: *in line*, or *waiting* for its `run_at`;",
         "`promote` lets a waiting job join the line.",
@@ -95,7 +98,9 @@ def main() -> int:
     states, moves = read_truth()
     written = {PYTHON: python(states, moves), PICTURE: picture(moves)}
     if "--check" in sys.argv:
-        stale = [path for path, text in written.items() if not path.exists() or path.read_text() != text]
+        stale = [
+            path for path, text in written.items() if not path.exists() or path.read_text() != text
+        ]
         for path in stale:
             print(f"{path.relative_to(ROOT)} is out of date: run `make states`", file=sys.stderr)
         return 1 if stale else 0

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from howdah.embedded import join, status, stop
-from howdah.embedded.home import default_path
+from howdah.embedded import join, stop
+from howdah.embedded.home import default_path, find_home
+from howdah.embedded.wire import Conversation
 
 from .support import ask, ask_through_asyncpg, until_stopped
 
@@ -68,8 +69,8 @@ def test_variables_meant_for_another_server_lead_nobody_astray(
     monkeypatch.setenv("PGPORT", "6543")
     monkeypatch.setenv("PGDATA", "/nowhere")
     monkeypatch.setenv("PGHOST", "db.example.org")
-    monkeypatch.setenv("PGDATESTYLE", "German")
-    with join():
-        monkeypatch.delenv("PGDATESTYLE")  # from here on it would be the client's own wish
-        assert ask(status(home).dsn, "select current_database()") == "howdah"
-        assert ask(status(home).dsn, "show datestyle") == "ISO, MDY"
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with join() as server:
+        assert ask(server.dsn, "select current_database()") == "howdah"
+        with Conversation(find_home(home).socket, "howdah") as session:
+            assert session.parameters["client_encoding"] == "UTF8"

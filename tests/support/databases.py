@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,12 +27,11 @@ def with_database(dsn: str, name: str) -> str:
 
 
 @contextmanager
-def server_for_tests(run_id: str) -> Generator[str]:
-    """Yield the DSN of a server for this test run; parallel test processes share it."""
+def server_for_tests(home: Path) -> Generator[str]:
+    """Yield the DSN of a server for this test run; parallel test processes share the home."""
     if dsn := os.environ.get("HOWDAH_TEST_DSN"):
         yield dsn
         return
-    home = Path(tempfile.gettempdir()) / f"howdah-tests-{os.getuid()}-{run_id[:12]}"
     with join(home) as server:
         yield with_database(server.dsn, "postgres")
 

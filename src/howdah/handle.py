@@ -65,7 +65,7 @@ class Handle(Generic[R]):
         if job.status is State.CANCELLED:
             raise JobCancelled(f"job {self.id} ({job.job_type}) was cancelled: {job.last_error}")
         raise JobFailed(
-            f"job {self.id} ({job.job_type}) failed after {job.attempts} attempts: {job.last_error}",
+            f"job {self.id} ({job.job_type}) failed at attempt {job.attempts}: {job.last_error}",
             job.last_error,
         )
 

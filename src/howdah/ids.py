@@ -29,10 +29,5 @@ def new_id() -> UUID:
         else:
             _last += 1
         value = _last
-    return UUID(
-        int=(value >> 74) << 80
-        | _VERSION_7
-        | (value >> 62 & 0xFFF) << 64
-        | _VARIANT
-        | value & (1 << 62) - 1
-    )
+    milliseconds, high, low = value >> 74, value >> 62 & 0xFFF, value & (1 << 62) - 1
+    return UUID(int=milliseconds << 80 | _VERSION_7 | high << 64 | _VARIANT | low)

@@ -1,4 +1,4 @@
-"""States: what a job can be, and the moves between. Written from sql/10_states/states.sql.
+"""States: what a job can be. Written from sql/10_states/states.sql.
 
 Do not edit: `make states` writes this file, `make check` compares it.
 """

@@ -277,7 +277,7 @@ class Worker:
         self._buffer.ended(time.monotonic())
 
     def _news(self, ids: list[str]) -> None:
-        """A followed or cancelled job has changed: if it is at work here, see whether it is ours."""
+        """A job has changed: if it is at work here, see whether it is still ours."""
         if any(UUID(id) in self._attempts for id in ids):
             self._flush_now.set()
 

@@ -90,7 +90,8 @@ def _program() -> ModuleType:
         raise LookupError("the handler is defined in a program that has no file to import")
     name = "__howdah_main__"
     spec = spec_from_file_location(name, _main)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -22,7 +22,8 @@ def find_dsn(given: str | None = None) -> str | None:
     dsn = re.sub(r"^(postgres(?:ql)?)\+\w+://", r"\1://", dsn.strip())
     if not re.match(r"^postgres(ql)?://", dsn):
         raise BadInput(
-            f"a DSN looks like postgresql://user:password@host:5432/database, not {without_password(dsn)!r}"
+            "a DSN looks like postgresql://user:password@host:5432/database, "
+            f"not {without_password(dsn)!r}"
         )
     return dsn
 

@@ -114,4 +114,7 @@ async def workers(store: Store) -> list[WorkerHealth]:
         "select id, started_at, beat_at, silent_for, alive, holds, info "
         "from howdah.worker_health order by alive desc, started_at"
     )
-    return [WorkerHealth(*row[:6], payload.decode(row[6])) for row in rows]
+    return [
+        WorkerHealth(id, started, beat, silent, alive, holds, payload.decode(info))
+        for id, started, beat, silent, alive, holds, info in rows
+    ]

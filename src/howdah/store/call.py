@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-
 from howdah import payload
 from howdah.job import Claim, Draft, Job, Lease
 from howdah.outcomes import Ending

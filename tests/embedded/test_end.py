@@ -124,6 +124,17 @@ def test_the_log_does_not_grow_forever(folder: Path) -> None:
     assert all(line.startswith("line ") for line in lines[:-1])
 
 
+def test_the_reaper_looks_after_the_log(home: Path) -> None:
+    with join():
+        path = home / "server.log"
+        with path.open("ab") as file:
+            file.write(b"a line\n" * (log.LARGEST // 7 + 1))
+        (reaper,) = reapers(home)
+        reaper.send_signal(signal.SIGALRM)  # what its timer does every minute
+        until(lambda: path.stat().st_size <= log.KEPT, "the log is short again")
+    until_stopped(home)
+
+
 def test_status_of_a_home_that_is_not_there_makes_none(empty_home: Path) -> None:
     found = status(empty_home)
     assert (found.running, found.users, found.version) == (False, (), None)

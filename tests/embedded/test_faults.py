@@ -14,6 +14,7 @@ import pytest
 
 from howdah.embedded import join, launch, status, stop
 from howdah.embedded.binaries import find_binaries
+from howdah.embedded.postmaster import is_alive
 from howdah.errors import EmbeddedUnavailable
 
 from .support import UserProcess, ask, run, server_pid, servers, until
@@ -147,6 +148,13 @@ def test_half_of_an_initdb_is_thrown_away(empty_home: Path) -> None:
     with join() as server:
         assert ask(server.dsn, "select current_database()") == "howdah"
         assert not (empty_home / "pg.making").exists()
+
+
+def test_a_program_that_is_just_being_loaded_counts_as_alive() -> None:
+    for _ in range(20):
+        script = "sleep 1 >/dev/null & echo $!"
+        pid = int(subprocess.check_output(["/bin/sh", "-c", script]))
+        assert all(is_alive(pid) for _ in range(200))
 
 
 def test_a_server_that_cannot_start_says_why(home: Path) -> None:

@@ -74,8 +74,17 @@ def clear_stale_files(home: Home) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether the process runs; one that ended but was not waited for does not."""
-    return bool(_arguments(pid))
+    """Tell whether the process runs; one that ended but was not waited for does not.
+
+    Its command line would not tell: that is empty for a moment while a program is loaded.
+    """
+    if not (PROC / "self").exists():
+        return bool(_arguments_without_proc(pid))
+    try:
+        told = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return told.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def _end(home: Home, request: signal.Signals, patience: float) -> bool:

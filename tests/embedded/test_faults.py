@@ -17,7 +17,7 @@ from howdah.embedded.binaries import find_binaries
 from howdah.embedded.postmaster import is_alive
 from howdah.errors import EmbeddedUnavailable
 
-from .support import UserProcess, ask, run, server_pid, servers, until
+from .support import UserProcess, ask, run, server_pid, until
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_a_process_that_never_goes_is_named_after_a_while(
                 join()
         finally:
             backend.resume()
-        until(lambda: not backend.is_running(), "the last process has gone")
+        join().stop()  # now that it has gone
 
 
 def test_a_server_someone_started_by_hand_is_joined(home: Path) -> None:
@@ -136,14 +136,17 @@ def test_a_server_someone_started_by_hand_is_joined(home: Path) -> None:
 
 
 def test_half_of_an_initdb_is_thrown_away(empty_home: Path) -> None:
+    (empty_home / "pg.making" / "base").mkdir(parents=True)
+    (empty_home / "pg.making" / "PG_VERSION").write_text("18\n")
+    with join() as server:
+        assert ask(server.dsn, "select current_database()") == "howdah"
+        assert not (empty_home / "pg.making").exists()
+
+
+def test_an_initdb_whose_starter_was_killed_is_waited_for(empty_home: Path) -> None:
     with UserProcess(empty_home) as starter:
-        until(
-            lambda: (empty_home / "pg.making" / "PG_VERSION").exists(),
-            "initdb has begun",
-        )
+        until(lambda: (empty_home / "pg.making" / "PG_VERSION").exists(), "initdb has begun")
         starter.kill()
-        for process in servers(empty_home) + _initdbs(empty_home):
-            process.kill()
     assert not (empty_home / "pg").exists()
     with join() as server:
         assert ask(server.dsn, "select current_database()") == "howdah"
@@ -187,13 +190,3 @@ def start_by_hand(home: Path) -> subprocess.Popen[bytes]:
     )
     until(lambda: status(home).running, "the server is up")
     return process
-
-
-def _initdbs(home: Path) -> list[psutil.Process]:
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if (words := process.info["cmdline"])
-        and Path(words[0]).name == "initdb"
-        and str(home / "pg.making") in words
-    ]

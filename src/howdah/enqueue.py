@@ -20,7 +20,7 @@ from howdah.ids import new_id
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft
 from howdah.store import Store, borrowed, call
 
-_INT_RANGE = range(-(2**31), 2**31)
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
 
 def draft(
@@ -48,10 +48,8 @@ def draft(
 def check_priority(priority: int) -> int:
     if not isinstance(priority, int) or isinstance(priority, bool):  # pyright: ignore
         raise BadInput(f"priority is a whole number, not {priority!r}")
-    if priority not in _INT_RANGE:
-        raise BadInput(
-            f"priority lies between {_INT_RANGE[0]} and {_INT_RANGE[-1]}, not {priority}"
-        )
+    if not _LOWEST <= priority <= _HIGHEST:
+        raise BadInput(f"priority lies between {_LOWEST} and {_HIGHEST}, not {priority}")
     return int(priority)
 
 

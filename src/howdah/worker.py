@@ -108,7 +108,8 @@ class Worker:
 
     async def start(self) -> None:
         """Begin to work; returns once the worker has beaten for the first time."""
-        await self._store.open()
+        async with self._store.acquire():  # refuses a schema that does not fit
+            pass
         self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
         self._room, self._idle = asyncio.Event(), asyncio.Event()
         self._flush_now, self._flushing = asyncio.Event(), asyncio.Lock()
@@ -167,7 +168,11 @@ class Worker:
     async def run(self) -> None:
         """Work until `shut_down` is called, or something is wrong for good."""
         async with self:
-            await self._stopping.wait()
+            await self.stopping()
+
+    async def stopping(self) -> None:
+        """Wait, once started, for `shut_down`, or for something that is wrong for good."""
+        await self._stopping.wait()
 
     async def run_until_idle(self) -> None:
         """Work until nothing is left that could be done now: for scripts and tests."""
@@ -176,6 +181,11 @@ class Worker:
         await self._idle.wait()
         if self._failure is not None:
             raise self._failure
+
+    @property
+    def free_slots(self) -> int:
+        """How many more jobs this worker could start now."""
+        return self._attempts.free
 
     def shut_down(self) -> None:
         """Ask the worker to stop; asked again, to stop at once. For signal handlers."""

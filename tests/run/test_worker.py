@@ -1,8 +1,18 @@
-"""A worker does what it claims, and says how it ended."""
+"""A worker does what it claims, each job in its way, and says how it ended."""
 
 from __future__ import annotations
 
-from howdah import Queue, State
+import asyncio
+import os
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from howdah import BadInput, JobContext, JobFailed, Priority, Queue, State
+from tests.run import process_jobs
+from tests.support.waiting import eventually
 
 
 async def test_a_job_is_run_and_its_result_comes_back(queue: Queue) -> None:
@@ -16,3 +26,215 @@ async def test_a_job_is_run_and_its_result_comes_back(queue: Queue) -> None:
     job = await handle.job()
     assert job.status is State.COMPLETED
     assert (job.attempts, job.progress) == (1, 100)
+
+
+async def test_the_more_urgent_job_runs_first_and_the_older_one_among_equals(queue: Queue) -> None:
+    ran: list[str] = []
+
+    @queue.job
+    async def note(name: str) -> None:
+        ran.append(name)
+
+    await note.options(priority=Priority.BACKFILL).enqueue(name="backfill")
+    await note.enqueue(name="found first")
+    await note.enqueue(name="found second")
+    await note.options(priority=Priority.EXPLICIT).enqueue(name="asked for")
+    async with queue.worker(concurrency=1) as worker:
+        await worker.run_until_idle()
+    assert ran == ["asked for", "found first", "found second", "backfill"]
+
+
+async def test_no_more_jobs_run_at_once_than_there_are_slots(queue: Queue) -> None:
+    running, most = 0, 0
+
+    @queue.job
+    async def busy() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.005)
+        running -= 1
+
+    await busy.enqueue_many(busy.draft() for _ in range(40))
+    async with queue.worker(concurrency=4) as worker:
+        await worker.run_until_idle()
+    assert most == 4
+    assert await queue.counts() == {"busy": {State.COMPLETED: 40}}
+
+
+async def test_a_plain_function_runs_in_a_thread_with_the_same_context(queue: Queue) -> None:
+    threads: set[int] = set()
+
+    @queue.job
+    def plain(ctx: JobContext, n: int) -> int:
+        threads.add(threading.get_ident())
+        ctx.progress(50, "half way")
+        ctx.emit("seen", {"n": n})
+        return n + 1
+
+    handle = await plain.enqueue(n=1)
+    async with queue.worker():
+        assert await handle.result(timeout=10) == 2
+    assert threads != {threading.get_ident()}
+    job = await handle.job()
+    assert (job.current_stage, job.events_count) == ("half way", 1)
+
+
+async def test_a_process_handler_runs_in_another_process(dsn: str) -> None:
+    async with process_jobs.queue_at(dsn) as queue:
+        handles = [await queue.enqueue("whoami", {"n": n}) for n in range(3)]
+        async with queue.worker(processes=1):
+            results = [await handle.result(timeout=30) for handle in handles]
+        job = await handles[0].job()
+    assert {r["pid"] for r in results} != {os.getpid()}
+    assert len({r["pid"] for r in results}) == 1, "a child serves one job after another"
+    assert [r["n"] for r in results] == [0, 1, 2]
+    assert (job.current_stage, job.events_count) == ("in a child", 1)
+
+
+async def test_a_process_that_dies_is_an_attempt_that_failed(dsn: str) -> None:
+    async with process_jobs.queue_at(dsn) as queue:
+        handle = await queue.enqueue("die", max_attempts=1)
+        after = await queue.enqueue("whoami", {"n": 1})
+        async with queue.worker(processes=1):
+            with pytest.raises(JobFailed, match="ended with signal 9"):
+                await handle.result(timeout=30)
+            assert (await after.result(timeout=30))["n"] == 1
+
+
+async def test_a_process_handler_says_retry_and_raises_like_any_other(dsn: str) -> None:
+    async with process_jobs.queue_at(dsn) as queue:
+        retried = await queue.enqueue("second_time")
+        raised = await queue.enqueue("raises", max_attempts=1)
+        async with queue.worker(processes=1):
+            assert await retried.result(timeout=30) == 2
+            with pytest.raises(JobFailed, match="ValueError: from the child"):
+                await raised.result(timeout=30)
+        assert "in raises" in (await raised.job()).errors[0]["traceback"]
+
+
+async def test_a_type_nobody_here_knows_is_left_for_those_who_do(queue: Queue) -> None:
+    @queue.job
+    async def known() -> None: ...
+
+    await known.enqueue()
+    other = await queue.enqueue("somebody else's")
+    async with queue.worker() as worker:
+        await worker.run_until_idle()
+    assert await other.status() is State.PENDING
+    assert (await queue.counts())["known"] == {State.COMPLETED: 1}
+
+
+async def test_a_payload_that_does_not_fit_fails_at_once_and_is_not_retried(queue: Queue) -> None:
+    @queue.job(max_attempts=5)
+    async def resize(path: str, width: int) -> None: ...
+
+    other_release = Queue(queue.store.shown_dsn)
+    handle = await other_release.enqueue("resize", {"path": "a.png", "width": "wide"})
+    missing = await other_release.enqueue("resize", {"path": "a.png"})
+    await other_release.close()
+    async with queue.worker():
+        with pytest.raises(JobFailed, match=r"does not fit resize: Expected `int`, got `str`"):
+            await queue.handle(handle.id).result(timeout=10)
+        with pytest.raises(JobFailed, match="missing required field `width`"):
+            await queue.handle(missing.id).result(timeout=10)
+    assert (await queue.get(handle.id)).attempts == 1
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+async def test_arguments_arrive_as_the_types_the_function_names(queue: Queue) -> None:
+    seen: list[object] = []
+
+    @queue.job
+    async def take(at: datetime, points: list[Point], note: str | None = None) -> None:
+        seen.extend([at, points, note])
+
+    moment = datetime(2030, 1, 2, 3, 4, tzinfo=UTC)
+    await take.enqueue(at=moment, points=[Point(1, 2)])
+    async with queue.worker() as worker:
+        await worker.run_until_idle()
+    assert seen == [moment, [Point(1, 2)], None]
+
+
+async def test_a_delayed_job_runs_when_its_time_has_come_and_not_before(queue: Queue) -> None:
+    ran = asyncio.Event()
+
+    @queue.job
+    async def later() -> None:
+        ran.set()
+
+    handle = await later.options(delay=timedelta(hours=1)).enqueue()
+    async with queue.worker() as worker:
+        await worker.run_until_idle()
+        assert not ran.is_set()
+        assert await handle.status() is State.PENDING
+        await queue.store.fetch(
+            "update howdah.jobs set run_at = now() where id = $1", handle.id
+        )  # its time has come
+        await asyncio.wait_for(ran.wait(), timeout=10)
+
+
+async def test_a_claimed_job_that_cannot_start_is_handed_back(queue: Queue) -> None:
+    """Fast jobs fill the buffer; then slow ones take every slot, and the rest must go back."""
+    gate = asyncio.Event()
+
+    @queue.job
+    async def fast() -> None: ...
+
+    @queue.job
+    async def slow() -> None:
+        await gate.wait()
+
+    await fast.enqueue_many(fast.options(priority=150).draft() for _ in range(3000))
+    await slow.enqueue_many(slow.draft() for _ in range(500))
+
+    async def only_the_running_are_held() -> bool:
+        held = await queue.jobs(status=["claimed", "running"], limit=10_000)
+        return len(held) == 10 and all(job.job_type == "slow" for job in held)
+
+    async with queue.worker(concurrency=10):
+        await eventually(only_the_running_are_held)
+        assert (await queue.counts())["slow"][State.PENDING] == 490
+        waiting = await queue.jobs(status="pending", limit=500)
+        assert {job.attempts for job in waiting} == {0}, "handing back does not count as an attempt"
+        gate.set()
+
+
+async def test_a_result_that_is_not_json_fails_the_job_clearly(queue: Queue) -> None:
+    @queue.job
+    async def strange() -> object:
+        return object()
+
+    handle = await strange.enqueue()
+    async with queue.worker():
+        with pytest.raises(JobFailed, match="the result of strange is not JSON"):
+            await handle.result(timeout=10)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"concurrency": 0}, "concurrency lies between 1 and 10000"),
+        ({"batch_size": -1}, "batch_size lies between 1 and 10000"),
+        ({"poll": timedelta()}, "poll must be longer than nothing"),
+        ({"job_types": ["nobody"]}, "no function is registered for job type 'nobody'"),
+    ],
+)
+async def test_a_worker_refuses_options_that_make_no_sense(
+    queue: Queue, options: dict[str, object], complaint: str
+) -> None:
+    @queue.job
+    async def known() -> None: ...
+
+    with pytest.raises(BadInput, match=complaint):
+        queue.worker(**options)  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_worker_without_functions_says_what_is_missing(queue: Queue) -> None:
+    with pytest.raises(BadInput, match=r"register functions with @queue\.job"):
+        queue.worker()

@@ -62,6 +62,9 @@ create index jobs_ready on howdah.jobs_live (job_type, (~priority), place, id)
 create index jobs_waiting on howdah.jobs_live (run_at)
     where worker_id is null and place is null;
 
+-- For recover, which asks who holds what. The verbs of a worker look their jobs up by id and must
+-- not take this way, which the planner prefers on a table it knows nothing about: each lease
+-- would walk all that the worker holds. `coalesce(worker_id = …, false)` hides it from them.
 create index jobs_held on howdah.jobs_live (worker_id)
     where worker_id is not null;
 

@@ -25,22 +25,22 @@ declare
     v_ours     uuid[];
     v_watched  uuid[];
 begin
-    with events as materialized (
-        select e.id, e.attempt, e.kind, e.data, e.nth, row_number() over (partition by e.id, e.attempt order by e.nth) as offset_
+    with talkers as (
+        select e.id, e.attempt, count(*)::int as said,
+               array_agg(e.kind order by e.nth) as kinds, array_agg(e.data order by e.nth) as data
         from unnest(p_ids, p_attempts, p_kinds, p_data) with ordinality as e (id, attempt, kind, data, nth)
-    ), talkers as (
-        select id, attempt, count(*)::int as said from events group by id, attempt order by id
+        group by e.id, e.attempt order by e.id
     ), ours as (
         update howdah.jobs_live as j
         set events_count = j.events_count + t.said
         from talkers as t
-        where j.id = t.id and j.worker_id = p_worker_id and j.attempts = t.attempt
-        returning j.id, j.watched, j.attempts, j.events_count - t.said as before
+        -- coalesce: see jobs_held
+        where j.id = t.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = t.attempt
+        returning j.id, j.watched, j.attempts, j.events_count - t.said as before, t.kinds, t.data
     ), written as (
         insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)
-        select o.id, o.before + e.offset_, e.kind, coalesce(e.data, 'null'), e.attempt, howdah.clock(), howdah.today()
-        from ours as o join events as e on e.id = o.id and e.attempt = o.attempts
-        order by e.nth
+        select o.id, o.before + e.nth, e.kind, coalesce(e.data, 'null'), o.attempts, howdah.clock(), howdah.today()
+        from ours as o cross join lateral unnest(o.kinds, o.data) with ordinality as e (kind, data, nth)
     )
     select array_agg(id), array_agg(id) filter (where watched) into v_ours, v_watched from ours;
     perform howdah.announce(v_watched);

@@ -34,7 +34,9 @@ begin
         update howdah.jobs_live as j
         set status = 'running', started_at = v_now - coalesce(l.ran, '0')
         from leases as l
-        where j.id = l.id and j.worker_id = p_worker_id and j.attempts = l.attempt and j.status = 'claimed'
+        -- coalesce: see jobs_held
+        where j.id = l.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+          and j.status = 'claimed'
         returning j.id, j.watched
     )
     select array_agg(id), array_agg(id) filter (where watched) into v_moved, v_watched from moved;

@@ -6,14 +6,27 @@
 --
 --   returns  the ids this call moved; a missing id had already ended, or never was
 --
--- Locks and wakes as finish does.
+-- Locks and wakes as finish does. A worker of another make may end one of these by a plain
+-- UPDATE while we wait for its row: that raises 40001, and we look again.
 
 create or replace function howdah.cancel(p_ids uuid[], p_reason text default 'cancelled') returns setof uuid
-language sql volatile security definer
-begin atomic
-    select howdah.finish('cancelled', null, p_ids, null,
-        array_fill(p_reason, array[cardinality(p_ids)]), null, null, null, p_fenced => false);
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    loop
+        begin
+            return query select howdah.finish('cancelled', null, p_ids, null,
+                array_fill(p_reason, array[cardinality(p_ids)]), null, null, null, p_fenced => false);
+            return;
+        exception when serialization_failure then
+            if current_setting('transaction_isolation') <> 'read committed' then
+                raise;
+            end if;
+        end;
+    end loop;
 end;
+$$;
 
 -- The same move by the worker that holds them, with its leases: a handler said so.
 create or replace function howdah.cancel(

@@ -39,7 +39,7 @@ create or replace trigger take_plain_update
                    or (new.place is not null and new.run_at > howdah.clock()))))
     execute function howdah.take_plain_update();
 
--- finished rows: brought back to life, or ended differently, or deleted by hand
+-- finished rows: brought back to life, or ended differently
 create or replace function howdah.take_plain_revival() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -47,9 +47,6 @@ as $$
 begin
     insert into howdah.finished_counts (day, job_type, status, jobs)
     values (old.finished_on, old.job_type, old.status, -1);
-    if tg_op = 'DELETE' then
-        return old;
-    end if;
     if new.status in ('completed', 'failed', 'cancelled') then
         insert into howdah.finished_counts (day, job_type, status, jobs)
         values (new.finished_on, new.job_type, new.status, 1);
@@ -70,6 +67,28 @@ create or replace trigger take_plain_revival
     for each row when (new.status is distinct from old.status)
     execute function howdah.take_plain_revival();
 
+-- finished rows: deleted, by hand or by requeue. Once per statement and not per row: row
+-- triggers would also fire for the row that an UPDATE carries to another partition, and for
+-- those that prepare_days carries to their day, and count them as gone.
+create or replace function howdah.take_plain_delete() returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into howdah.finished_counts (day, job_type, status, jobs)
+    select finished_on, job_type, status, -count(*) from deleted
+    where status in ('completed', 'failed', 'cancelled')
+    group by 1, 2, 3;
+    return null;
+end;
+$$;
+
 create or replace trigger take_plain_delete
-    before delete on howdah.jobs_finished
-    for each row execute function howdah.take_plain_revival();
+    after delete on howdah.jobs
+    referencing old table as deleted
+    for each statement execute function howdah.take_plain_delete();
+
+create or replace trigger take_plain_delete
+    after delete on howdah.jobs_finished
+    referencing old table as deleted
+    for each statement execute function howdah.take_plain_delete();

@@ -37,7 +37,8 @@ begin
             run_at = case when l.delay > '0' then howdah.clock() + l.delay else j.run_at end,
             place = case when l.delay > '0' then null else coalesce(j.place, now()) end
         from leases as l
-        where j.id = l.id and j.worker_id = p_worker_id and j.attempts = l.attempt
+        -- coalesce: see jobs_held
+        where j.id = l.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
         returning j.id, j.watched, j.job_type, j.place
     )
     select array_agg(id), array_agg(id) filter (where watched),

@@ -47,7 +47,8 @@ begin
             run_at = case when l.delay > '0' then v_now + l.delay else j.run_at end,
             place = case when l.delay > '0' then null else now() end
         from leases as l
-        where j.id = l.id and j.worker_id = p_worker_id and j.attempts = l.attempt
+        -- coalesce: see jobs_held
+        where j.id = l.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
           and j.attempts < j.max_attempts
         returning j.id, j.watched, j.job_type, j.place
     )

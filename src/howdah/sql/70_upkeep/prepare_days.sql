@@ -1,7 +1,7 @@
 -- prepare_days · make tomorrow's partitions before anybody needs them
 --
 -- A day whose partition is missing costs nothing but order: its rows go to the
--- `_unprepared` part and are moved out of it here.
+-- `_unprepared` part and are moved out of it here, also when that day is long over.
 --
 --   returns  the partitions this call made
 --
@@ -14,12 +14,26 @@ set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
-    v_part record;
+    v_stray_jobs   date[];
+    v_stray_events date[];
+    v_part         record;
 begin
+    begin
+        v_stray_jobs := array(select distinct finished_on from howdah.jobs_finished_unprepared);
+        v_stray_events := array(select distinct day from howdah.job_events_unprepared);
+    exception when lock_not_available then
+        return;
+    end;
+
     for v_part in
         select parent, day_column, day, parent || to_char(day, '"_"YYYYMMDD') as name
-        from (values ('jobs_finished', 'finished_on'), ('job_events', 'day')) as p (parent, day_column)
-        cross join lateral (select howdah.today() + n as day from generate_series(0, p_ahead) as n) as days
+        from (values ('jobs_finished', 'finished_on', v_stray_jobs), ('job_events', 'day', v_stray_events))
+                 as p (parent, day_column, stray)
+        cross join lateral (
+            select howdah.today() + n as day from generate_series(0, p_ahead) as n
+            union
+            select unnest(p.stray)
+        ) as days
         where to_regclass('howdah.' || parent || to_char(day, '"_"YYYYMMDD')) is null
         order by day, parent
     loop

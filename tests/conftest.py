@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Generator
 import pytest
 
 from howdah import Queue
+from tests.support.database import Database
 from tests.support.databases import Databases, server_for_tests
 
 
@@ -44,3 +45,23 @@ async def queue(dsn: str) -> AsyncGenerator[Queue]:
     """A queue on a fresh database."""
     async with Queue(dsn) as opened:
         yield opened
+
+
+@pytest.fixture
+def db(databases: Databases) -> Generator[Database]:
+    """The engine as plain calls on a fresh, guarded database."""
+    made = databases.create_guarded()
+    database = Database(made)
+    yield database
+    database.close()
+    databases.drop(made)
+
+
+@pytest.fixture(scope="module")
+def shared_db(databases: Databases) -> Generator[Database]:
+    """One guarded database for a module of many small cases, each with jobs of its own."""
+    made = databases.create_guarded()
+    database = Database(made)
+    yield database
+    database.close()
+    databases.drop(made)

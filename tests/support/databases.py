@@ -19,6 +19,7 @@ import psycopg
 
 from howdah import Queue
 from howdah.embedded import join
+from tests.support.database import GUARD
 
 
 def with_database(dsn: str, name: str) -> str:
@@ -42,6 +43,7 @@ class Databases:
     def __init__(self, server_dsn: str) -> None:
         self.server_dsn = server_dsn
         self._template = f"howdah_template_{secrets.token_hex(4)}"
+        self._guarded_template: str | None = None
         self._made: list[str] = []
         self.create_empty(self._template)
         asyncio.run(self._install())
@@ -54,6 +56,16 @@ class Databases:
     def create(self) -> str:
         """Make a database with the schema; returns its DSN."""
         return self._create(f"template {self._template}")
+
+    def create_guarded(self) -> str:
+        """Make a database with the schema and the guard of support/guard.sql; returns its DSN."""
+        if self._guarded_template is None:
+            name = f"{self._template}_guarded"
+            made = self._create(f"template {self._template}", name)
+            with psycopg.connect(made, autocommit=True) as connection:
+                connection.execute(GUARD.encode())
+            self._guarded_template = name
+        return self._create(f"template {self._guarded_template}")
 
     def create_empty(self, name: str | None = None) -> str:
         """Make a database without anything in it; returns its DSN."""

@@ -1,0 +1,359 @@
+"""Database: the engine as plain calls, through a driver that is not ours.
+
+A test reads as a story (`db.enqueue("mail")`, `db.claim("mail")`, `db.complete(claims)`) and every
+line of it is one call of the SQL engine over psycopg, so nothing of howdah's Python stands
+between the test and the promise. Each call is its own transaction, unless the story opens one
+with `db.transaction()`. `db.session()` is somebody else: a second connection to the same database.
+
+`db.clock` moves the engine's clock for all sessions of the story. Nothing here ever sleeps for a
+length of time; `wait_until_blocked` waits for a session to stand at a lock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, LiteralString, NamedTuple, cast
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from howdah.states import State
+
+GUARD = Path(__file__).with_name("guard.sql").read_text(encoding="utf-8")
+DEADLINE = 20.0
+
+Row = dict[str, Any]
+
+
+class Claimed(NamedTuple):
+    """A job as `claim` handed it out; its first three fields are the lease."""
+
+    id: UUID
+    worker_id: str
+    attempts: int
+    job_type: str = ""
+    priority: int = 100
+    data: dict[str, Any] | None = None
+
+    def by(self, worker: str) -> Claimed:
+        return self._replace(worker_id=worker)
+
+
+Claims = Sequence[Claimed]
+
+
+class Clock:
+    """The engine's clock, the same for all sessions of a story."""
+
+    def __init__(self) -> None:
+        self.offset = timedelta()
+        self._sessions: list[Session] = []
+
+    def follow(self, session: Session) -> None:
+        self._sessions.append(session)
+        self._set(session)
+
+    def forget(self, session: Session) -> None:
+        self._sessions.remove(session)
+
+    def advance(self, by: timedelta) -> None:
+        self.offset += by
+        for session in self._sessions:
+            self._set(session)
+
+    def _set(self, session: Session) -> None:
+        session.execute(
+            "select set_config('howdah.clock_offset', %s, false)",
+            f"{self.offset.total_seconds()} seconds",
+        )
+
+
+class Session:
+    """One connection that speaks to the engine."""
+
+    def __init__(self, dsn: str, clock: Clock) -> None:
+        self.dsn = dsn
+        self.clock = clock
+        self.connection = psycopg.Connection[Row].connect(
+            dsn, autocommit=True, row_factory=dict_row
+        )
+        self.connection.execute("set search_path = howdah, public")
+        self.pid = self.connection.info.backend_pid
+        clock.follow(self)
+
+    def close(self) -> None:
+        self.clock.forget(self)
+        self.connection.close()
+
+    # ── plain SQL ──
+
+    def execute(self, sql: str, *args: object) -> int:
+        """Send a statement; returns how many rows it touched."""
+        return self.connection.execute(cast(LiteralString, sql), args or None).rowcount
+
+    def rows(self, sql: str, *args: object) -> list[Row]:
+        return self.connection.execute(cast(LiteralString, sql), args or None).fetchall()
+
+    def column(self, sql: str, *args: object) -> list[Any]:
+        return [next(iter(row.values())) for row in self.rows(sql, *args)]
+
+    def value(self, sql: str, *args: object) -> Any:
+        (value,) = self.column(sql, *args)
+        return value
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        with self.connection.transaction():
+            yield
+
+    # ── enqueue ──
+
+    def enqueue(
+        self,
+        job_type: str,
+        data: dict[str, Any] | None = None,
+        *,
+        priority: int = 100,
+        run_at: datetime | None = None,
+        delay: timedelta | None = None,
+        max_attempts: int = 3,
+        id: UUID | None = None,
+    ) -> UUID:
+        return self.value(
+            "select howdah.enqueue(%s::text, %s, %s::int, %s, %s::int, %s, %s)",
+            job_type,
+            Jsonb(data or {}),
+            priority,
+            run_at,
+            max_attempts,
+            id,
+            delay,
+        )
+
+    def enqueue_many(self, drafts: Sequence[dict[str, Any]]) -> list[UUID]:
+        return self.column("select howdah.enqueue_many(%s)", Jsonb(drafts))
+
+    # ── claim, run ──
+
+    def claim(self, *job_types: str, worker: str = "worker", batch: int = 10) -> list[Claimed]:
+        return claims_of(
+            self.rows(
+                "select * from howdah.claim_job_batch(%s::text, %s::text[], %s::int)",
+                worker,
+                list(job_types),
+                batch,
+            )
+        )
+
+    def start(self, claims: Claims, ran: timedelta | None = None) -> set[UUID]:
+        return self._verb("start", claims, "%s::interval[]", [ran] * len(claims))
+
+    def progress(
+        self, claims: Claims, percent: int | None = None, stage: str | None = None
+    ) -> set[UUID]:
+        return self._verb(
+            "progress",
+            claims,
+            "%s::int[], %s::text[]",
+            [percent] * len(claims),
+            [stage] * len(claims),
+        )
+
+    def emit(self, claims: Claims, kind: str, data: object = None) -> set[UUID]:
+        return self._verb(
+            "emit",
+            claims,
+            "%s::text[], %s::jsonb[]",
+            [kind] * len(claims),
+            [None if data is None else Jsonb(data)] * len(claims),
+        )
+
+    def beat(
+        self,
+        worker: str = "worker",
+        claims: Claims = (),
+        silent_after: timedelta = timedelta(seconds=15),
+    ) -> set[UUID]:
+        """Beat for a worker; returns what it has lost."""
+        return set(
+            self.column(
+                "select howdah.beat(%s, %s::uuid[], %s::int[], %s)",
+                worker,
+                [claim.id for claim in claims],
+                [claim.attempts for claim in claims],
+                silent_after,
+            )
+        )
+
+    def leave(self, worker: str) -> None:
+        self.execute("select howdah.leave(%s)", worker)
+
+    # ── settle ──
+
+    def complete(
+        self, claims: Claims, result: object = None, ran: timedelta | None = None
+    ) -> set[UUID]:
+        return self._verb(
+            "complete",
+            claims,
+            "%s::jsonb[], %s::interval[]",
+            [None if result is None else Jsonb(result)] * len(claims),
+            [ran] * len(claims),
+        )
+
+    def fail(
+        self, claims: Claims, error: str | None = "it broke", traceback: str | None = None
+    ) -> set[UUID]:
+        return self._verb(
+            "fail",
+            claims,
+            "%s::text[], %s::text[]",
+            [error] * len(claims),
+            [traceback] * len(claims),
+        )
+
+    def retry(
+        self,
+        claims: Claims,
+        error: str = "it broke",
+        delay: timedelta | None = None,
+        traceback: str | None = None,
+    ) -> dict[UUID, State]:
+        rows = self.rows(
+            "select id, status from howdah.retry(%s, %s::uuid[], %s::int[], "
+            "%s::text[], %s::interval[], %s::text[])",
+            *lease_arguments(claims),
+            [error] * len(claims),
+            [delay] * len(claims),
+            [traceback] * len(claims),
+        )
+        return {row["id"]: State(row["status"]) for row in rows}
+
+    def release(self, claims: Claims, delay: timedelta | None = None) -> set[UUID]:
+        return self._verb("release", claims, "%s::interval[]", [delay] * len(claims))
+
+    def cancel(self, *ids: UUID, reason: str = "cancelled") -> set[UUID]:
+        return set(self.column("select howdah.cancel(%s::uuid[], %s::text)", list(ids), reason))
+
+    def cancel_held(self, claims: Claims, reason: str = "its handler said so") -> set[UUID]:
+        return self._verb("cancel", claims, "%s::text[]", [reason] * len(claims))
+
+    def _verb(self, verb: str, claims: Claims, more: str, *said: object) -> set[UUID]:
+        return set(
+            self.column(
+                f"select howdah.{verb}(%s::text, %s::uuid[], %s::int[], {more})",
+                *lease_arguments(claims),
+                *said,
+            )
+        )
+
+    # ── upkeep ──
+
+    def recover_stale_jobs(self, timeout: timedelta = timedelta(minutes=5)) -> dict[UUID, State]:
+        rows = self.rows("select id, status from howdah.recover_stale_jobs(%s)", timeout)
+        return {row["id"]: State(row["status"]) for row in rows}
+
+    def promote(self, limit: int = 1000) -> set[UUID]:
+        return set(self.column("select howdah.promote(%s)", limit))
+
+    def requeue(self, *ids: UUID, attempts: int = 1) -> set[UUID]:
+        return set(self.column("select howdah.requeue(%s::uuid[], %s)", list(ids), attempts))
+
+    def prune(self, keep: timedelta | None = None) -> list[str]:
+        return self.column("select howdah.prune(%s)", keep)
+
+    def prepare_days(self, ahead: int = 3) -> list[str]:
+        return self.column("select howdah.prepare_days(%s)", ahead)
+
+    def upkeep(self) -> list[Row]:
+        return self.rows("select * from howdah.upkeep()")
+
+    # ── observe ──
+
+    def job(self, id: UUID) -> Row:
+        (row,) = self.rows("select * from jobs where id = %s", id)
+        return row
+
+    def state_of(self, id: UUID) -> State:
+        return State(self.job(id)["status"])
+
+    def depth(self) -> dict[tuple[str, State], int]:
+        """What queue_depth says, by type and state."""
+        rows = self.rows("select job_type, status, jobs from queue_depth")
+        told = {(row["job_type"], State(row["status"])): row["jobs"] for row in rows}
+        assert len(told) == len(rows), f"queue_depth names a pair twice: {rows}"
+        return told
+
+    def counted(self) -> dict[tuple[str, State], int]:
+        """What the tables hold, by type and state: counted the slow way."""
+        rows = self.rows("select job_type, status, count(*) as jobs from jobs group by 1, 2")
+        return {(row["job_type"], State(row["status"])): row["jobs"] for row in rows}
+
+    # ── other sessions ──
+
+    def blocked_by_a_lock(self, other: Session) -> bool:
+        """Whether another session stands at a lock at this moment."""
+        return bool(
+            self.value(
+                "select exists (select from pg_stat_activity "
+                "where pid = %s and wait_event_type = 'Lock')",
+                other.pid,
+            )
+        )
+
+    def wait_until_blocked(self, *others: Session) -> None:
+        """Return once each of the others stands at a lock; fail when they do not."""
+        until = time.monotonic() + DEADLINE
+        while not all(self.blocked_by_a_lock(other) for other in others):
+            assert time.monotonic() < until, "nobody came to stand at the lock"
+            time.sleep(0.002)
+
+
+class Database(Session):
+    """A database of its own for one story."""
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__(dsn, Clock())
+        self._others: list[Session] = []
+
+    def session(self) -> Session:
+        """Connect once more: somebody else, with the same clock."""
+        other = Session(self.dsn, self.clock)
+        self._others.append(other)
+        return other
+
+    def close(self) -> None:
+        for other in self._others:
+            other.close()
+        super().close()
+
+
+def claims_of(rows: Iterable[Row]) -> list[Claimed]:
+    return [
+        Claimed(
+            row["id"],
+            row["worker_id"],
+            row["attempts"],
+            row["job_type"],
+            row["priority"],
+            row["data"],
+        )
+        for row in rows
+    ]
+
+
+def lease_arguments(claims: Claims) -> tuple[str, list[UUID], list[int]]:
+    """Return worker, ids and attempts: all claims of one call are one worker's."""
+    workers = {claim.worker_id for claim in claims}
+    assert len(workers) <= 1, f"one worker per call, not {workers}"
+    return (
+        next(iter(workers), "nobody"),
+        [claim.id for claim in claims],
+        [claim.attempts for claim in claims],
+    )

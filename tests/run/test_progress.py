@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -130,19 +131,19 @@ async def test_a_flood_is_cut_and_the_note_says_by_how_much(queue: Queue) -> Non
     assert (await handle.job()).events_count == len(events)
 
 
-@pytest.mark.parametrize(
-    ("report", "complaint"),
-    [
-        (lambda ctx: ctx.progress(101), "progress goes from 0 to 100, not 101"),
-        (lambda ctx: ctx.progress(-1), "progress goes from 0 to 100, not -1"),
-        (lambda ctx: ctx.progress(float("nan")), "progress goes from 0 to 100, not nan"),
-        (lambda ctx: ctx.progress("half"), "progress goes from 0 to 100, not 'half'"),
-        (lambda ctx: ctx.emit("", {}), "the kind of an event is text of 1 to 200 characters"),
-        (lambda ctx: ctx.emit("x", float("inf")), "contains inf, which JSON cannot hold"),
-        (lambda ctx: ctx.emit("x", "y" * 70_000), "has 70,002 bytes; the limit is 65,536"),
-        (lambda ctx: ctx.progress(1, "a\0b"), "a stage is text"),
-    ],
-)
+REFUSED: list[tuple[Callable[[Any], object], str]] = [
+    (lambda ctx: ctx.progress(101), "progress goes from 0 to 100, not 101"),
+    (lambda ctx: ctx.progress(-1), "progress goes from 0 to 100, not -1"),
+    (lambda ctx: ctx.progress(float("nan")), "progress goes from 0 to 100, not nan"),
+    (lambda ctx: ctx.progress("half"), "progress goes from 0 to 100, not 'half'"),
+    (lambda ctx: ctx.emit("", {}), "the kind of an event is text of 1 to 200 characters"),
+    (lambda ctx: ctx.emit("x", float("inf")), "contains inf, which JSON cannot hold"),
+    (lambda ctx: ctx.emit("x", "y" * 70_000), "has 70,002 bytes; the limit is 65,536"),
+    (lambda ctx: ctx.progress(1, "a\0b"), "a stage is text"),
+]
+
+
+@pytest.mark.parametrize(("report", "complaint"), REFUSED)
 async def test_a_report_that_cannot_be_kept_is_refused_in_the_handler(
     queue: Queue, report: Callable[[JobContext], object], complaint: str
 ) -> None:

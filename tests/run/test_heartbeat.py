@@ -1,0 +1,132 @@
+"""Beats, and what happens to a worker that is given up for lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+
+from howdah import JobContext, Queue, State
+from tests.support.waiting import eventually
+
+SHORT = timedelta(milliseconds=500)
+
+
+async def test_a_handler_that_blocks_the_loop_does_not_stop_the_beat(
+    queue: Queue, dsn: str
+) -> None:
+    """The handler blocks until another thread has seen beats go on, or gives up trying."""
+    beats: set[object] = set()
+
+    @queue.job(max_attempts=1)
+    async def rude() -> int:
+        watcher = threading.Thread(target=lambda: asyncio.run(watch_beats()))
+        watcher.start()
+        watcher.join(timeout=20)  # blocks the event loop of the worker, on purpose
+        return len(beats)
+
+    async def watch_beats() -> None:
+        async with Queue(dsn) as other:
+
+            async def three_beats() -> bool:
+                beats.update(worker.beat_at for worker in await other.workers())
+                return len(beats) >= 3
+
+            await eventually(three_beats)
+
+    handle = await rude.enqueue()
+    async with queue.worker(silent_after=SHORT):
+        assert await handle.result(timeout=30) >= 3
+
+
+async def test_a_worker_that_lost_a_job_stops_it_says_so_and_settles_nothing(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    cancelled = asyncio.Event()
+
+    @queue.job
+    async def long(ctx: JobContext) -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            assert ctx.lost
+            cancelled.set()
+            raise
+
+    handle = await long.enqueue()
+    with caplog.at_level(logging.WARNING, logger="howdah"):
+        async with queue.worker(silent_after=SHORT, concurrency=1):
+            await eventually(lambda: is_status(queue, handle.id, State.RUNNING))
+            # as if it had been recovered and claimed by somebody else
+            await queue.store.fetch(
+                "update howdah.jobs set worker_id = 'another', attempts = attempts + 1"
+            )
+            await asyncio.wait_for(cancelled.wait(), timeout=10)
+    job = await handle.job()
+    assert (job.worker_id, job.status) == ("another", State.RUNNING)
+    assert "job.lost" in caplog.text
+
+
+async def test_cancelling_a_running_job_stops_its_handler(queue: Queue) -> None:
+    cancelled = asyncio.Event()
+
+    @queue.job
+    async def long() -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    handle = await long.enqueue()
+    async with queue.worker():
+        await eventually(lambda: is_status(queue, handle.id, State.RUNNING))
+        assert await handle.cancel("changed my mind")
+        assert (await handle.job()).last_error == "changed my mind"
+        await asyncio.wait_for(cancelled.wait(), timeout=10)
+    assert await handle.status() is State.CANCELLED
+
+
+async def test_a_thread_whose_job_was_cancelled_hears_of_it_at_its_next_report(
+    queue: Queue,
+) -> None:
+    stopped = threading.Event()
+
+    @queue.job
+    def stubborn(ctx: JobContext) -> None:
+        try:
+            while True:
+                ctx.progress(1)
+                time.sleep(0.005)
+        finally:
+            stopped.set()
+
+    handle = await stubborn.enqueue()
+    async with queue.worker():
+        await eventually(lambda: is_status(queue, handle.id, State.RUNNING))
+        await handle.cancel()
+        await eventually(stopped.is_set)
+
+
+async def test_the_jobs_of_a_silent_worker_are_recovered_by_a_live_one(queue: Queue) -> None:
+    @queue.job
+    async def mail(ctx: JobContext) -> int:
+        return ctx.attempt
+
+    handle = await mail.enqueue()
+    await queue.store.fetch("select howdah.beat('doomed', p_silent_after => '50 ms')")
+    (held,) = await queue.claim(["mail"], worker_id="doomed")
+    async with queue.worker(upkeep_every=timedelta(milliseconds=50)):
+        assert await handle.result(timeout=10) == 2
+    assert not await queue.complete_many([held]), "the late report is refused"
+    errors = (await handle.job()).errors
+    assert [e["worker_id"] for e in errors] == ["doomed"]
+    assert "went silent" in errors[0]["error"]
+
+
+async def is_status(queue: Queue, id: object, status: State) -> bool:
+    return (await queue.get(str(id))).status is status

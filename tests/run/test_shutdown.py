@@ -1,0 +1,92 @@
+"""A worker that stops: what runs may end, what does not goes back, nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from howdah import JobContext, Queue, State
+from tests.support.waiting import eventually
+
+ATTEMPTS_BEFORE = 0
+
+
+async def test_what_runs_ends_within_the_grace(queue: Queue) -> None:
+    started, gate = asyncio.Event(), asyncio.Event()
+
+    @queue.job
+    async def careful() -> str:
+        started.set()
+        await gate.wait()
+        return "finished in peace"
+
+    handle = await careful.enqueue()
+    waiting = await careful.options(delay=3600).enqueue()
+    worker = queue.worker(concurrency=1)
+    running = asyncio.create_task(worker.run())
+    await asyncio.wait_for(started.wait(), timeout=10)
+    worker.shut_down()
+    late = await careful.enqueue()
+    gate.set()
+    await running
+    assert (await handle.job()).result == "finished in peace"
+    assert await late.status() is State.PENDING, "nothing is claimed after the first signal"
+    assert await waiting.status() is State.PENDING
+    assert await queue.workers() == [], "it said goodbye"
+
+
+async def test_what_does_not_end_within_the_grace_is_handed_back_uncounted(queue: Queue) -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    @queue.job
+    async def endless() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    handle = await endless.enqueue()
+    async with queue.worker(grace=timedelta(milliseconds=50)):
+        await asyncio.wait_for(started.wait(), timeout=10)
+    assert cancelled.is_set()
+    job = await handle.job()
+    assert (job.status, job.attempts, job.worker_id) == (State.PENDING, ATTEMPTS_BEFORE, None)
+
+
+async def test_asked_twice_it_stops_at_once_and_hands_back(queue: Queue) -> None:
+    started = asyncio.Event()
+
+    @queue.job
+    async def endless() -> None:
+        started.set()
+        await asyncio.sleep(3600)
+
+    handle = await endless.enqueue()
+    worker = queue.worker(grace=timedelta(hours=1))
+    running = asyncio.create_task(worker.run())
+    await asyncio.wait_for(started.wait(), timeout=10)
+    worker.shut_down()
+    worker.shut_down()
+    await asyncio.wait_for(running, timeout=20)
+    job = await handle.job()
+    assert (job.status, job.attempts) == (State.PENDING, ATTEMPTS_BEFORE)
+
+
+async def test_every_job_that_ended_is_settled_before_the_worker_is_gone(queue: Queue) -> None:
+    ran = 0
+
+    @queue.job
+    async def count(ctx: JobContext) -> None:
+        nonlocal ran
+        ran += 1
+        ctx.emit("ran")
+
+    await count.enqueue_many(count.draft() for _ in range(5000))
+    async with queue.worker():
+        await eventually(lambda: ran > 500)
+    counts = (await queue.counts())["count"]
+    assert counts.get(State.COMPLETED, 0) == ran
+    assert counts.get(State.PENDING, 0) == 5000 - ran
+    assert set(counts) <= {State.COMPLETED, State.PENDING}

@@ -1,0 +1,407 @@
+"""Stories written by Hypothesis: any order of verbs and plain SQL, against a model in Python.
+
+The model is a dozen fields per job and says what each step must answer. After every step the
+rows are compared with the model, and the counts that queue_depth tells with the rows. Leases
+are drawn from all that were ever handed out, so most of them are old. The guard stands
+behind it, so a step that makes an unlisted move ends the story as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,  # pyright: ignore[reportUnknownVariableType]
+)
+
+from howdah.states import State
+from tests.support import Claimed, Database
+
+pytestmark = pytest.mark.engine
+
+TYPES = ("mail", "resize", "index")
+WORKERS = ("first", "second", "third")
+TIMEOUT = 5  # minutes, for a worker that never beat
+SILENT_AFTER = 2  # minutes, for one that did
+LIVE = (State.PENDING, State.CLAIMED, State.RUNNING)
+
+types = st.sampled_from(TYPES)
+workers = st.sampled_from(WORKERS)
+priorities = st.sampled_from([30, 100, 150, -5])
+minutes = st.integers(1, 6)
+limits = st.integers(1, 3)
+
+
+def length(of_minutes: int) -> timedelta:
+    return timedelta(minutes=of_minutes)
+
+
+@dataclass
+class Told:
+    """A job as the model sees it."""
+
+    id: UUID
+    job_type: str
+    priority: int
+    max_attempts: int
+    due: int | None = None  # the minute at which it may run; None: it stands in line
+    place: Any = None  # where it stands, read from the database when it joins the line
+    state: State = State.PENDING
+    attempts: int = 0
+    worker: str | None = None
+    claimed: int = 0
+    progress: int = 0
+    events: int = 0
+    errors: int = 0
+
+    @property
+    def held(self) -> bool:
+        return self.state in (State.CLAIMED, State.RUNNING)
+
+    @property
+    def last(self) -> bool:
+        return self.attempts >= self.max_attempts
+
+    @property
+    def rank(self) -> tuple[int, Any, UUID]:
+        return (-self.priority, self.place, self.id)
+
+
+@dataclass
+class Model:
+    jobs: dict[UUID, Told] = field(default_factory=dict[UUID, Told])
+    leases: list[Claimed] = field(default_factory=list[Claimed])
+    beats: dict[str, int] = field(default_factory=dict[str, int])
+    minute: int = 0
+
+    def holder(self, lease: Claimed) -> Told | None:
+        """The job this lease still holds."""
+        job = self.jobs[lease.id]
+        current = job.held and (job.worker, job.attempts) == (lease.worker_id, lease.attempts)
+        return job if current else None
+
+    def line(self, job_types: set[str]) -> list[Told]:
+        ready = (
+            job
+            for job in self.jobs.values()
+            if job.state is State.PENDING and job.due is None and job.job_type in job_types
+        )
+        return sorted(ready, key=lambda job: job.rank)
+
+
+class Stories(RuleBasedStateMachine):
+    def __init__(self, db: Database) -> None:
+        super().__init__()
+        self.db = db
+        self.model = Model()
+        db.execute("truncate jobs, workers, finished_counts, job_events, guard.leaving")
+        db.clock.advance(-db.clock.offset)
+
+    # ── enqueue ──
+
+    @rule(job_type=types, priority=priorities, limit=limits)
+    def enqueue(self, job_type: str, priority: int, limit: int) -> None:
+        job = self.db.enqueue(job_type, priority=priority, max_attempts=limit)
+        self.joins_the_line(self.known(Told(job, job_type, priority, limit)))
+
+    @rule(job_type=types, delay=minutes)
+    def enqueue_for_later(self, job_type: str, delay: int) -> None:
+        job = self.db.enqueue(job_type, delay=length(delay))
+        self.known(Told(job, job_type, 100, 3, due=self.model.minute + delay))
+
+    @rule(job_type=types, priority=priorities)
+    def insert(self, job_type: str, priority: int) -> None:
+        job = self.db.value(
+            "insert into jobs (job_type, priority) values (%s, %s) returning id",
+            job_type,
+            priority,
+        )
+        self.joins_the_line(self.known(Told(job, job_type, priority, 3)))
+
+    # ── claim, run ──
+
+    @rule(job_types=st.sets(types, min_size=1), worker=workers, batch=st.integers(1, 4))
+    def claim(self, job_types: set[str], worker: str, batch: int) -> None:
+        expected = self.model.line(job_types)[:batch]
+        claims = self.db.claim(*job_types, worker=worker, batch=batch)
+        assert [claim.id for claim in claims] == [job.id for job in expected]
+        for claim, job in zip(claims, expected, strict=True):
+            job.state, job.worker, job.claimed = State.CLAIMED, worker, self.model.minute
+            job.attempts += 1
+            assert claim.attempts == job.attempts
+        self.model.leases += claims
+
+    def with_a_lease(
+        self, data: st.DataObject, act: Callable[[list[Claimed]], set[UUID]]
+    ) -> Told | None:
+        """Act with some lease, mostly an old one; returns the job if it was still the right one."""
+        lease = data.draw(st.sampled_from(self.model.leases), "lease")
+        holder = self.model.holder(lease)
+        assert act([lease]) == ({lease.id} if holder else set())
+        return holder
+
+    def has_leases(self) -> bool:
+        return bool(self.model.leases)
+
+    @precondition(has_leases)
+    @rule(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        lease = data.draw(st.sampled_from(self.model.leases), "lease")
+        holder = self.model.holder(lease)
+        starts = holder is not None and holder.state is State.CLAIMED
+        assert self.db.start([lease]) == ({lease.id} if starts else set())
+        if holder is not None:
+            holder.state = State.RUNNING
+
+    @precondition(has_leases)
+    @rule(data=st.data(), percent=st.integers(0, 100))
+    def progress(self, data: st.DataObject, percent: int) -> None:
+        if job := self.with_a_lease(data, lambda leases: self.db.progress(leases, percent)):
+            job.progress = percent
+
+    @precondition(has_leases)
+    @rule(data=st.data())
+    def emit(self, data: st.DataObject) -> None:
+        if job := self.with_a_lease(data, lambda leases: self.db.emit(leases, "news")):
+            job.events += 1
+
+    @rule(worker=workers)
+    def beat(self, worker: str) -> None:
+        held = [lease for lease in self.model.leases if lease.worker_id == worker]
+        lost = {lease.id for lease in held if self.model.holder(lease) is None}
+        # a job may have been claimed twice by one worker: lost once and held once
+        assert self.db.beat(worker, held, length(SILENT_AFTER)) == lost
+        self.model.beats[worker] = self.model.minute
+
+    # ── settle ──
+
+    @precondition(has_leases)
+    @rule(data=st.data())
+    def complete(self, data: st.DataObject) -> None:
+        if job := self.with_a_lease(data, self.db.complete):
+            job.state, job.progress = State.COMPLETED, 100
+
+    @precondition(has_leases)
+    @rule(data=st.data(), delay=st.none() | minutes)
+    def retry(self, data: st.DataObject, delay: int | None) -> None:
+        later = None if delay is None else length(delay)
+        if job := self.with_a_lease(data, lambda leases: set(self.db.retry(leases, delay=later))):
+            job.errors += 1
+            if job.last:
+                job.state = State.FAILED
+            else:
+                self.goes_back(job, delay)
+
+    @precondition(has_leases)
+    @rule(data=st.data())
+    def fail(self, data: st.DataObject) -> None:
+        if job := self.with_a_lease(data, self.db.fail):
+            job.state = State.FAILED
+            job.errors += 1
+
+    @precondition(has_leases)
+    @rule(data=st.data(), delay=st.none() | minutes)
+    def release(self, data: st.DataObject, delay: int | None) -> None:
+        later = None if delay is None else length(delay)
+        if job := self.with_a_lease(data, lambda leases: self.db.release(leases, later)):
+            job.attempts -= 1
+            self.goes_back(job, delay)
+
+    def has_jobs(self) -> bool:
+        return bool(self.model.jobs)
+
+    @precondition(has_jobs)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        job = data.draw(st.sampled_from(list(self.model.jobs.values())), "job")
+        assert self.db.cancel(job.id) == ({job.id} if job.state in LIVE else set())
+        if job.state in LIVE:
+            job.errors += job.held
+            job.state = State.CANCELLED
+
+    # ── upkeep ──
+
+    @precondition(has_jobs)
+    @rule(data=st.data(), attempts=st.integers(1, 2))
+    def requeue(self, data: st.DataObject, attempts: int) -> None:
+        job = data.draw(st.sampled_from(list(self.model.jobs.values())), "job")
+        again = job.state in (State.FAILED, State.CANCELLED)
+        assert self.db.requeue(job.id, attempts=attempts) == ({job.id} if again else set())
+        if again:
+            job.max_attempts = job.attempts + attempts
+            job.progress = 0
+            self.goes_back(job, None)
+
+    @rule(by=minutes)
+    def advance_the_clock(self, by: int) -> None:
+        self.db.clock.advance(length(by))
+        self.model.minute += by
+
+    @rule()
+    def promote(self) -> None:
+        due = {
+            job.id
+            for job in self.model.jobs.values()
+            if job.state is State.PENDING and job.due is not None and job.due <= self.model.minute
+        }
+        assert self.db.promote() == due
+        for id in due:
+            self.joins_the_line(self.model.jobs[id])
+
+    @rule()
+    def recover(self) -> None:
+        stale = [job for job in self.model.jobs.values() if job.held and self.is_silent(job)]
+        moved = {job.id: State.FAILED if job.last else State.PENDING for job in stale}
+        assert self.db.recover_stale_jobs(length(TIMEOUT)) == moved
+        for job in stale:
+            job.errors += 1
+            if job.last:
+                job.state = State.FAILED
+            else:
+                self.goes_back(job, None)
+
+    def is_silent(self, job: Told) -> bool:
+        assert job.worker
+        if job.worker in self.model.beats:
+            return self.model.minute - self.model.beats[job.worker] >= SILENT_AFTER
+        return self.model.minute - job.claimed >= TIMEOUT
+
+    # ── plain SQL of a foreign worker ──
+
+    def holds_something(self) -> bool:
+        return any(job.held for job in self.model.jobs.values())
+
+    def some_held(self, data: st.DataObject) -> Told:
+        return data.draw(
+            st.sampled_from([job for job in self.model.jobs.values() if job.held]), "held job"
+        )
+
+    @precondition(holds_something)
+    @rule(data=st.data())
+    def plain_complete(self, data: st.DataObject) -> None:
+        job = self.some_held(data)
+        told = self.db.execute(
+            "update jobs set status='completed', progress=100, completed_at=now() where id=%s",
+            job.id,
+        )
+        assert told == 1
+        job.state, job.progress = State.COMPLETED, 100
+
+    @precondition(holds_something)
+    @rule(data=st.data())
+    def plain_fail(self, data: st.DataObject) -> None:
+        job = self.some_held(data)
+        told = self.db.execute(
+            "update jobs set status = case when attempts >= max_attempts then 'failed' "
+            "else 'pending' end, last_error=%s, worker_id=null, claimed_at=null where id=%s",
+            "a foreign error",
+            job.id,
+        )
+        assert told == 1
+        if job.last:
+            job.state, job.worker = State.FAILED, None
+        else:
+            self.goes_back(job, None)
+
+    @rule()
+    def plain_recover(self) -> None:
+        stale = [
+            job
+            for job in self.model.jobs.values()
+            if job.held and not job.last and self.model.minute - job.claimed >= TIMEOUT
+        ]
+        told = self.db.execute(
+            "update jobs set status='pending', worker_id=null, claimed_at=null "
+            "where status in ('claimed','running') "
+            "and claimed_at < howdah.clock() - %s::interval and attempts < max_attempts",
+            length(TIMEOUT),
+        )
+        assert told == len(stale)
+        for job in stale:
+            self.goes_back(job, None)
+
+    # ── the model's own moves ──
+
+    def known(self, job: Told) -> Told:
+        self.model.jobs[job.id] = job
+        return job
+
+    def goes_back(self, job: Told, delay: int | None) -> None:
+        job.state, job.worker = State.PENDING, None
+        if delay is None:
+            self.joins_the_line(job)
+        else:
+            job.due, job.place = self.model.minute + delay, None
+
+    def joins_the_line(self, job: Told) -> None:
+        job.due = None
+        job.place = self.db.value("select place from jobs_live where id = %s", job.id)
+        assert job.place is not None
+
+    # ── what holds after every step ──
+
+    @invariant()
+    def the_rows_are_as_the_model_says(self) -> None:
+        rows = self.db.rows(
+            "select id, job_type, priority, status, worker_id, attempts, max_attempts, progress, "
+            "events_count, jsonb_array_length(errors) as errors, "
+            "status = 'pending' and place is null as waits, "
+            "(claimed_at is not null) as claimed, (completed_at is not null) as completed from jobs"
+        )
+        assert len(rows) == len(self.model.jobs)
+        for row in rows:
+            job = self.model.jobs[row["id"]]
+            held = job.worker if job.held else row["worker_id"]
+            assert row == {
+                "id": job.id,
+                "job_type": job.job_type,
+                "priority": job.priority,
+                "status": str(job.state),
+                "worker_id": None if job.state is State.PENDING else held,
+                "attempts": job.attempts,
+                "max_attempts": job.max_attempts,
+                "progress": job.progress,
+                "events_count": job.events,
+                "errors": job.errors,
+                "waits": job.state is State.PENDING and job.due is not None,
+                "claimed": job.held if job.state in LIVE else row["claimed"],
+                "completed": job.state.finished,
+            }
+
+    @invariant()
+    def the_events_are_numbered_without_gaps(self) -> None:
+        rows = self.db.rows(
+            "select job_id, array_agg(number order by number) as numbers from job_events group by 1"
+        )
+        told = {row["job_id"]: row["numbers"] for row in rows}
+        assert told == {
+            job.id: list(range(1, job.events + 1)) for job in self.model.jobs.values() if job.events
+        }
+
+    @invariant()
+    def the_counts_are_true(self) -> None:
+        assert self.db.depth() == self.db.counted()
+
+
+def test_any_story_ends_as_the_model_says(db: Database) -> None:
+    run_state_machine_as_test(
+        lambda: Stories(db),
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=40,
+            derandomize=True,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

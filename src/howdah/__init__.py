@@ -16,6 +16,7 @@ async with queue.worker():
 from __future__ import annotations
 
 from howdah.client import Queue
+from howdah.client_sync import SyncHandle, SyncJobType, SyncQueue
 from howdah.errors import (
     BadInput,
     DuplicateJobType,
@@ -79,6 +80,9 @@ __all__ = [
     "Snooze",
     "StaleLease",
     "State",
+    "SyncHandle",
+    "SyncJobType",
+    "SyncQueue",
     "Unreachable",
     "Worker",
     "__version__",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -47,9 +48,17 @@ class Queue:
         pgbouncer: bool = False,
         connections: int = 8,
     ) -> None:
-        self.store = Store(dsn, listen_dsn=listen_dsn, pgbouncer=pgbouncer, connections=connections)
+        self.store: Store = Store(
+            dsn, listen_dsn=listen_dsn, pgbouncer=pgbouncer, connections=connections
+        )
         self._registry = Registry()
         self._follower: Follower | None = None
+
+    def another(self) -> Queue:
+        """Make the same queue, functions and all, with connections of its own for another loop."""
+        other = copy.copy(self)
+        other.store, other._follower = self.store.another(), None
+        return other
 
     def __repr__(self) -> str:
         return f"<Queue at {self.store.shown_dsn}>"

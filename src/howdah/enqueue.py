@@ -90,22 +90,16 @@ async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:
     if conn is None:
         await call.enqueue(store, draft)
     else:
-        await borrowed.enqueue(conn, draft)
+        await borrowed.enqueue(store, conn, draft)
 
 
 async def enqueue_many(
     store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any = None
 ) -> int:
-    """Hand a stream of jobs over: all of them or none, never holding them all."""
+    """Hand a stream of jobs over: all of them or none, never holding them all.
+
+    Through a connection of the caller's own, all or none is up to the caller's transaction.
+    """
     if conn is None:
         return await call.enqueue_many(store, drafts)
-    count = 0
-    if isinstance(drafts, AsyncIterable):
-        async for one in drafts:
-            await borrowed.enqueue(conn, one)
-            count += 1
-    else:
-        for one in drafts:
-            await borrowed.enqueue(conn, one)
-            count += 1
-    return count
+    return await borrowed.enqueue_many(store, conn, drafts)

@@ -66,6 +66,15 @@ class JobType(Generic[P, R]):
         """The function itself, to call it without any queue."""
         return self.handler.function
 
+    @property
+    def conn(self) -> Any:
+        """The caller's own connection, where `options` named one."""
+        return self._options.conn
+
+    def on(self, queue: Surroundings) -> JobType[P, R]:
+        """Return the same job type, handed over through another queue's connections."""
+        return type(self)(self.handler, queue, self._options)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, here and now, without any queue."""
         return self.handler.function(*args, **kwargs)

@@ -1,115 +1,207 @@
 """Borrowed: enqueue through the caller's own connection, in the caller's own transaction.
 
-The job is written by one plain SQL call, so it is committed or rolled back with everything
-else the caller does, and workers see it only after the commit. One thin adapter per driver,
-told apart by the module the connection comes from; none of the drivers is imported here.
+The jobs are written by a plain SQL call, so they are committed or rolled back with everything
+else the caller does, and workers see them only after the commit. One thin adapter per driver,
+told apart by the classes a connection is made of; a driver is imported only once one of its
+connections has come. Everything travels as one text parameter, so no codec or type map that
+the caller has set can change it. What the database refuses is raised by the driver, unchanged.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from enum import Enum
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
-from howdah.errors import BadInput
+from howdah.errors import BadInput, PayloadTooLarge
 from howdah.job import Draft
+from howdah.store.call import check_draft, check_size
+from howdah.store.store import Store
 
-_COLUMNS = ("job_type", "data", "priority", "run_at", "max_attempts", "id", "delay")
-_CASTS = ("text", "jsonb", "int", "timestamptz", "int", "uuid", "interval")
+BATCH = 1000  # drafts per statement
+BATCH_CHARACTERS = 8 * 1024 * 1024  # of payload; jsonb holds no array above 256 MiB
 
-
-def _call(mark: Callable[[int, str], str]) -> str:
-    """Write the call of howdah.enqueue with a driver's own parameter marks."""
-    marks = (
-        f"cast({mark(n, name)} as {kind})"
-        for n, (name, kind) in enumerate(zip(_COLUMNS, _CASTS, strict=True), start=1)
-    )
-    return f"select howdah.enqueue({', '.join(marks)})"
+_ENQUEUE = "select count(*) from howdah.enqueue_many(cast(cast({} as text) as jsonb))"
+_LIMIT = "select howdah.option(cast({} as text))"
 
 
-_NUMBERED = _call(lambda n, _: f"${n}")
-_PERCENT = _call(lambda _, __: "%s")
-_NAMED = _call(lambda _, name: f":{name}")
+class Driver(Enum):
+    """Who made a connection."""
+
+    PSYCOPG = "psycopg"
+    PSYCOPG_ASYNC = "psycopg, async"
+    PSYCOPG2 = "psycopg2"
+    ASYNCPG = "asyncpg"
+    SQLALCHEMY = "SQLAlchemy"
+    SQLALCHEMY_ASYNC = "SQLAlchemy, async"
+    DJANGO = "Django"
+
+    @property
+    def is_async(self) -> bool:
+        """Whether using the connection has to be awaited."""
+        return self in (Driver.PSYCOPG_ASYNC, Driver.ASYNCPG, Driver.SQLALCHEMY_ASYNC)
 
 
-def _values(draft: Draft) -> dict[str, Any]:
-    return {name: getattr(draft, name) for name in _COLUMNS}
+# Top package and name of a class → its driver. A subclass is what its base is.
+_DRIVERS = {
+    ("psycopg", "Connection"): Driver.PSYCOPG,
+    ("psycopg", "AsyncConnection"): Driver.PSYCOPG_ASYNC,
+    ("psycopg2", "connection"): Driver.PSYCOPG2,
+    ("asyncpg", "Connection"): Driver.ASYNCPG,
+    ("asyncpg", "PoolConnectionProxy"): Driver.ASYNCPG,
+    ("sqlalchemy", "Connection"): Driver.SQLALCHEMY,
+    ("sqlalchemy", "Session"): Driver.SQLALCHEMY,
+    ("sqlalchemy", "scoped_session"): Driver.SQLALCHEMY,
+    ("sqlalchemy", "AsyncConnection"): Driver.SQLALCHEMY_ASYNC,
+    ("sqlalchemy", "AsyncSession"): Driver.SQLALCHEMY_ASYNC,
+    ("sqlalchemy", "async_scoped_session"): Driver.SQLALCHEMY_ASYNC,
+    ("django", "BaseDatabaseWrapper"): Driver.DJANGO,
+    ("django", "ConnectionProxy"): Driver.DJANGO,
+}
 
 
-def is_async(conn: object) -> bool:
-    """Whether enqueueing through this connection has to be awaited."""
-    return _kind(conn) in ("asyncpg", "psycopg async", "sqlalchemy async")
-
-
-def _kind(conn: object) -> str:
+def driver_of(conn: object) -> Driver:
+    """Tell which driver a connection is of; raises BadInput for what is no connection."""
     for cls in type(conn).__mro__:
-        module, name = cls.__module__.partition(".")[0], cls.__name__
-        if module == "asyncpg":
-            return "asyncpg"
-        if module == "psycopg":
-            return "psycopg async" if name.startswith("Async") else "psycopg"
-        if module == "psycopg2":
-            return "psycopg"
-        if module == "sqlalchemy" and ("Connection" in name or "ession" in name):
-            return "sqlalchemy async" if name.lower().startswith("async") else "sqlalchemy"
-        if module == "django":
-            return "django"
+        driver = _DRIVERS.get((cls.__module__.partition(".")[0], cls.__name__))
+        if driver is Driver.DJANGO and (vendor := getattr(conn, "vendor", "")) != "postgresql":
+            raise BadInput(
+                f"conn is a Django connection to {vendor or 'something'}, not PostgreSQL"
+            )
+        if driver is not None:
+            return driver
     raise BadInput(
-        f"conn={type(conn).__module__}.{type(conn).__qualname__} is not a connection howdah knows: "
-        "asyncpg, psycopg 3 (sync or async), psycopg2, SQLAlchemy (connection or session, sync or "
-        "async) or Django"
+        f"conn={type(conn).__module__}.{type(conn).__qualname__} is not a connection howdah knows. "
+        "It takes a connection of psycopg 3 (sync or async), psycopg2 or asyncpg, a connection or "
+        "session of SQLAlchemy (sync or async), or django.db.connection: "
+        "no pools, engines or cursors, which have no transaction of their own"
     )
 
 
-def enqueue_now(conn: Any, draft: Draft) -> None:
-    """Enqueue through a connection that is not async."""
-    values = _values(draft)
-    match _kind(conn):
-        case "psycopg" | "django":
-            values["id"] = str(values["id"])
+def refuse_async(conn: object) -> None:
+    """Refuse a connection whose use would have to be awaited."""
+    driver = driver_of(conn)
+    if driver.is_async:
+        raise BadInput(
+            f"conn is an async connection ({driver.value}), which sync code cannot use: "
+            "await the enqueue of a Queue, or give a sync connection"
+        )
+
+
+async def enqueue(store: Store, conn: Any, draft: Draft) -> None:
+    """Enqueue one job. Waits for nothing where the connection is a sync one."""
+    await _send(store, conn, driver_of(conn), [draft])
+
+
+async def enqueue_many(
+    store: Store, conn: Any, drafts: Iterable[Draft] | AsyncIterable[Draft]
+) -> int:
+    """Enqueue a stream of jobs, a statement per batch; returns the count."""
+    driver = driver_of(conn)
+    count = 0
+    async for batch in _batches(drafts):
+        await _send(store, conn, driver, batch)
+        count += len(batch)
+    return count
+
+
+async def _batches(
+    drafts: Iterable[Draft] | AsyncIterable[Draft],
+) -> AsyncGenerator[list[Draft], None]:
+    batch: list[Draft] = []
+    size = 0
+    async for draft in _each(drafts):
+        batch.append(draft)
+        size += len(draft.data)
+        if len(batch) == BATCH or size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+async def _each(
+    drafts: Iterable[Draft] | AsyncIterable[Draft],
+) -> AsyncGenerator[Draft, None]:
+    if isinstance(drafts, AsyncIterable):
+        async for draft in drafts:
+            yield check_draft(draft)
+    else:
+        for draft in drafts:
+            yield check_draft(draft)
+
+
+async def _send(store: Store, conn: Any, driver: Driver, drafts: list[Draft]) -> None:
+    try:
+        _check_sizes(drafts, store.payload_limit)
+    except PayloadTooLarge:  # as far as is known here; the database may allow more
+        allowed = int(await _ask(conn, driver, _LIMIT, "max_payload_bytes"))
+        _check_sizes(drafts, allowed)
+        store.payload_limit = allowed
+    await _ask(conn, driver, _ENQUEUE, as_json(drafts))
+
+
+def _check_sizes(drafts: list[Draft], limit: int) -> None:
+    for draft in drafts:
+        check_size(draft, limit)
+
+
+async def _ask(conn: Any, driver: Driver, sql: str, text: str) -> Any:
+    """Send a statement with one text parameter, and return the first value of its answer."""
+    match driver:
+        case Driver.ASYNCPG:
+            return await conn.fetchval(sql.format("$1"), text)
+        case Driver.PSYCOPG_ASYNC:
+            from psycopg import AsyncCursor
+            from psycopg.rows import scalar_row
+
+            async with AsyncCursor(conn, row_factory=scalar_row) as cursor:
+                await cursor.execute(sql.format("%s").encode(), [text])
+                return await cursor.fetchone()
+        case Driver.PSYCOPG:
+            from psycopg import Cursor
+            from psycopg.rows import scalar_row
+
+            with Cursor(conn, row_factory=scalar_row) as cursor:
+                cursor.execute(sql.format("%s").encode(), [text])
+                return cursor.fetchone()
+        case Driver.PSYCOPG2:
+            from psycopg2.extensions import cursor as Psycopg2Cursor
+
+            with conn.cursor(cursor_factory=Psycopg2Cursor) as cursor:
+                cursor.execute(sql.format("%s"), [text])
+                return cursor.fetchone()[0]
+        case Driver.DJANGO:
             with conn.cursor() as cursor:
-                cursor.execute(_PERCENT, tuple(values.values()))
-        case "sqlalchemy":
-            conn.execute(_sqlalchemy_text(), values)
-        case kind:
-            raise BadInput(f"this is an async connection ({kind}): await the enqueue of a Queue")
+                cursor.execute(sql.format("%s"), [text])
+                return cursor.fetchone()[0]
+        case Driver.SQLALCHEMY:
+            return conn.execute(_sqlalchemy_text(sql), {"value": text}).scalar()
+        case Driver.SQLALCHEMY_ASYNC:
+            return (await conn.execute(_sqlalchemy_text(sql), {"value": text})).scalar()
 
 
-async def enqueue(conn: Any, draft: Draft) -> None:
-    """Enqueue through any connection howdah knows."""
-    values = _values(draft)
-    match _kind(conn):
-        case "asyncpg":
-            await conn.execute(_NUMBERED, *values.values())
-        case "psycopg async":
-            async with conn.cursor() as cursor:
-                await cursor.execute(_PERCENT, tuple(values.values()))
-        case "sqlalchemy async":
-            result = conn.execute(_sqlalchemy_text(), values)
-            if inspect.isawaitable(result):
-                await result
-        case _:
-            enqueue_now(conn, draft)
-
-
-def _sqlalchemy_text() -> Any:
+def _sqlalchemy_text(sql: str) -> Any:
     from sqlalchemy import text
 
-    return text(_NAMED)
+    return text(sql.format(":value"))
 
 
 def as_json(drafts: list[Draft]) -> str:
     """Write drafts as the argument of howdah.enqueue_many."""
     return msgspec.json.encode(
         [
-            {**_values(draft), "data": msgspec.Raw(draft.data.encode()), "id": _text(draft.id)}
+            {
+                "id": draft.id,
+                "job_type": draft.job_type,
+                "data": msgspec.Raw(draft.data.encode()),
+                "priority": draft.priority,
+                "max_attempts": draft.max_attempts,
+                "run_at": draft.run_at,
+                "delay": draft.delay,
+            }
             for draft in drafts
         ]
     ).decode()
-
-
-def _text(id: UUID) -> str:
-    return str(id)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from howdah import payload
+from howdah.errors import BadInput
 from howdah.job import Claim, Draft, Job, Lease
 from howdah.outcomes import Ending
 from howdah.states import State, Verb
@@ -41,6 +42,15 @@ class Stretches(NamedTuple):
     after_places: list[Any]
     after_ids: list[UUID]
     until_ranks: list[int]
+
+
+def check_draft(draft: Draft) -> Draft:
+    """Refuse what is not a draft: a stream is only known once it flows."""
+    if not isinstance(draft, Draft):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise BadInput(
+            f"enqueue_many takes drafts (job.draft(…), queue.draft(…)), not {type(draft).__name__}"
+        )
+    return draft
 
 
 def check_size(draft: Draft, limit: int) -> None:
@@ -100,7 +110,7 @@ class _Streamed:
                 yield self._record(draft, now)
 
     def _record(self, draft: Draft, now: datetime) -> tuple[object, ...]:
-        check_size(draft, self._limit)
+        check_size(check_draft(draft), self._limit)
         self.count += 1
         run_at = draft.run_at if draft.delay is None else now + draft.delay
         waits = run_at is not None and run_at > now

@@ -9,6 +9,7 @@ database somebody else owns, installing is that somebody's decision.
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ class Store:
         connections: int = 8,
         patience: float = 10.0,
     ) -> None:
-        self.payload_limit = MAX_BYTES  # until the database has said what holds there
+        self.payload_limit: int = MAX_BYTES  # until the database has said what holds there
         self._given = find_dsn(dsn)
         self._listen_dsn = find_dsn(listen_dsn) if listen_dsn else None
         self._pgbouncer = pgbouncer
@@ -57,6 +58,13 @@ class Store:
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Lock | None = None
+
+    def another(self) -> Store:
+        """Make a store of the same database, with connections of its own for another loop."""
+        other = copy.copy(self)
+        other._dsn, other._server = self._given, None
+        other._pool = other._loop = other._opening = None
+        return other
 
     @property
     def embedded(self) -> bool:

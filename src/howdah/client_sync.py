@@ -1,0 +1,507 @@
+"""The queue without `await`: the same verbs, run on a private event-loop thread.
+
+Written from client.py, registry.py, jobtype.py, handle.py and worker.py. Do not edit:
+`make sync` writes this file, `make check` compares it. What is behind it is portal.py, the
+thread, and twin.py, which keeps work on the caller's own connection in the caller's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from uuid import UUID
+
+from howdah import portal
+from howdah.client import Queue
+from howdah.errors import BadInput
+from howdah.events import Event
+from howdah.handler import Backoff, Handler, Run
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
+from howdah.jobtype import JobType
+from howdah.registry import ExceptionType, Registration
+from howdah.run.context import JobContext
+from howdah.states import State
+from howdah.store.ask import WorkerHealth
+from howdah.store.call import Recovered
+from howdah.twin import Twin
+from howdah.worker import Worker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class SyncHandle(Generic[R]):
+    """A job that was handed over; `R` is what its function returns."""
+
+    def __init__(self, id: UUID, twin: Twin) -> None:
+        self.id: UUID = id
+        self._twin = twin
+
+    def __repr__(self) -> str:
+        return f"<SyncHandle of job {self.id}>"
+
+    def job(self) -> Job:
+        """Return the job as it stands; raises JobNotFound once it is pruned."""
+        return portal.run(self._twin.handle(self.id).job())
+
+    def status(self) -> State:
+        return portal.run(self._twin.handle(self.id).status())
+
+    def result(self, timeout: timedelta | float | None = None) -> R:
+        """Wait for the end and return what the function returned.
+
+        Raises JobFailed, JobCancelled, JobNotFound, or TimeoutError when waiting took longer
+        than `timeout`; the job itself goes on.
+        """
+        return portal.run(self._twin.handle(self.id).result(timeout))
+
+    def events(self, after: int = 0) -> Generator[Event, None, None]:
+        """Follow the job: its progress, the events above number `after`, and its end.
+
+        A follower that was cut off goes on with `after` = the number of the last event it saw.
+        """
+        yield from portal.each(self._twin.handle(self.id).events(after))
+
+    def cancel(self, reason: str = "cancelled") -> bool:
+        """Cancel the job, waiting or at work; False when it had already ended."""
+        return portal.run(self._twin.handle(self.id).cancel(reason))
+
+    def requeue(self, attempts: int = 1) -> bool:
+        """Give a failed or cancelled job more attempts; False when it is neither."""
+        return portal.run(self._twin.handle(self.id).requeue(attempts))
+
+
+class SyncJobType(Generic[P, R]):
+    """A registered function, possibly with options for the next jobs of it."""
+
+    def __init__(self, job_type: JobType[P, R], twin: Twin) -> None:
+        self.asynchronous: JobType[P, R] = job_type
+        self.handler: Handler = job_type.handler
+        self._own = job_type.on(twin)
+        self._twin = twin
+
+    def __repr__(self) -> str:
+        return repr(self.asynchronous)
+
+    @property
+    def name(self) -> str:
+        return self._own.name
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself, to call it without any queue."""
+        return self._own.function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, here and now, without any queue."""
+        return self.asynchronous(*args, **kwargs)
+
+    def options(
+        self,
+        *,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: timedelta | float | None = None,
+        max_attempts: int | None = None,
+        conn: Any = None,
+    ) -> SyncJobType[P, R]:
+        """Return the same job type with options for the jobs enqueued through it.
+
+        `run_at` is an instant with a time zone, `delay` a length counted by the server.
+        `conn` is a connection or session of the caller's own: the job is then part of the
+        caller's transaction.
+        """
+        given = self.asynchronous.options(
+            priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
+        )
+        return type(self)(given, self._twin)
+
+    def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft:
+        """Make a job without handing it over; it knows its id."""
+        return self._own.draft(*args, **kwargs)
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> SyncHandle[R]:
+        """Hand one job over."""
+        return SyncHandle(
+            self._twin.run(self._own.enqueue(*args, **kwargs), self.asynchronous.conn).id,
+            self._twin,
+        )
+
+    def enqueue_many(self, drafts: Iterable[Draft | Mapping[str, Any]]) -> int:
+        """Hand over a stream of drafts, or of plain mappings of arguments; returns the count.
+
+        All of them or none; the stream is never held as a whole.
+        """
+        return self._twin.feed(
+            drafts, lambda stream: self._own.enqueue_many(stream), self.asynchronous.conn
+        )
+
+
+class SyncRegistration:
+    """What `@queue.job(…)` returns: the decorator proper."""
+
+    def __init__(self, registration: Registration, twin: Twin) -> None:
+        self._registration = registration
+        self._twin = twin
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, P], Awaitable[R]]
+    ) -> SyncJobType[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> SyncJobType[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[JobContext, P], R]) -> SyncJobType[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R]) -> SyncJobType[P, R]: ...
+
+    def __call__(self, function: Callable[..., Any]) -> SyncJobType[..., Any]:
+        return SyncJobType(self._registration(function), self._twin)
+
+
+class SyncWorker:
+    """Works on the jobs of one queue, on the portal's thread, until it is stopped."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.asynchronous: Worker = worker
+        self.id: str = worker.id
+
+    def __enter__(self) -> Self:
+        portal.run(self.asynchronous.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        portal.run(self.asynchronous.__aexit__(kind, error, trace))
+
+    def start(self) -> None:
+        """Begin to work; returns once the worker has beaten for the first time."""
+        portal.run(self.asynchronous.start())
+
+    def run(self) -> None:
+        """Work until `shut_down` is called, or something is wrong for good."""
+        portal.run(self.asynchronous.run())
+
+    def stopping(self) -> None:
+        """Wait, once started, for `shut_down`, or for something that is wrong for good."""
+        portal.run(self.asynchronous.stopping())
+
+    def run_until_idle(self) -> None:
+        """Work until nothing is left that could be done now: for scripts and tests."""
+        portal.run(self.asynchronous.run_until_idle())
+
+    @property
+    def free_slots(self) -> int:
+        """How many more jobs this worker could start now."""
+        return self.asynchronous.free_slots
+
+    def shut_down(self) -> None:
+        """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
+        portal.soon(self.asynchronous.shut_down)
+
+    def stop(self) -> None:
+        """Claim no more, hand back what has not started, let the rest end within the grace."""
+        portal.run(self.asynchronous.stop())
+
+
+class SyncQueue:
+    """A job queue in one PostgreSQL database.
+
+    The database is `dsn`, else HOWDAH_DSN, else DATABASE_URL, else a private PostgreSQL that is
+    started for you. Behind PgBouncer in transaction mode say `pgbouncer=True`, and give a direct
+    `listen_dsn` if there is one: without it workers poll.
+    """
+
+    def __init__(
+        self,
+        dsn: str | None = None,
+        *,
+        listen_dsn: str | None = None,
+        pgbouncer: bool = False,
+        connections: int = 8,
+    ) -> None:
+        self._begin(Queue(dsn, listen_dsn=listen_dsn, pgbouncer=pgbouncer, connections=connections))
+
+    @classmethod
+    def of(cls, queue: Queue) -> Self:
+        """Make the sync twin of a queue: its functions, and connections of its own."""
+        twin = cls.__new__(cls)
+        twin._begin(queue)
+        return twin
+
+    def _begin(self, queue: Queue) -> None:
+        self.asynchronous: Queue = queue
+        self._twin = Twin(queue)
+
+    def job_type(self, job_type: JobType[P, R]) -> SyncJobType[P, R]:
+        """Return the sync twin of a job type that was registered with the async queue."""
+        if self.handlers.get(job_type.name) is not job_type.handler:
+            raise BadInput(f"{job_type!r} was registered with another queue")
+        return SyncJobType(job_type, self._twin)
+
+    def __repr__(self) -> str:
+        return f"<SyncQueue at {self._twin.store.shown_dsn}>"
+
+    def __enter__(self) -> Self:
+        portal.run(self._twin.queue.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        portal.run(self._twin.queue.__aexit__(kind, error, trace))
+
+    def open(self) -> None:
+        """Connect; any call on a queue that is not open does it too."""
+        portal.run(self._twin.queue.open())
+
+    def close(self) -> None:
+        """Let go of every connection, and of the embedded PostgreSQL."""
+        portal.run(self._twin.queue.close())
+
+    def install(self) -> bool:
+        """Make or upgrade the schema; returns whether anything had to be done."""
+        return portal.run(self._twin.queue.install())
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """The registered functions by job type."""
+        return self._twin.queue.handlers
+
+    @overload
+    def job(
+        self, function: Callable[Concatenate[JobContext, P], Awaitable[R]], /
+    ) -> SyncJobType[P, R]: ...
+
+    @overload
+    def job(self, function: Callable[P, Awaitable[R]], /) -> SyncJobType[P, R]: ...
+
+    @overload
+    def job(self, function: Callable[Concatenate[JobContext, P], R], /) -> SyncJobType[P, R]: ...
+
+    @overload
+    def job(self, function: Callable[P, R], /) -> SyncJobType[P, R]: ...
+
+    @overload
+    def job(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        priority: int = DEFAULT_PRIORITY,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        timeout: timedelta | float | None = None,
+        run: Run | None = None,
+        backoff: Backoff | None = None,
+        retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
+        fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+    ) -> SyncRegistration: ...
+
+    def job(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        priority: int = DEFAULT_PRIORITY,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        timeout: timedelta | float | None = None,
+        run: Run | None = None,
+        backoff: Backoff | None = None,
+        retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
+        fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+    ) -> SyncJobType[..., Any] | SyncRegistration:
+        """Register a function as a type of job, bare or with options."""
+        registered = self.asynchronous.job(
+            name=name,
+            priority=priority,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            run=run,
+            backoff=backoff,
+            retry_on=retry_on,
+            fail_on=fail_on,
+        )
+        registration = SyncRegistration(registered, self._twin)
+        return registration if function is None else registration(function)
+
+    def draft(
+        self,
+        job_type: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: timedelta | float | None = None,
+        max_attempts: int | None = None,
+    ) -> Draft:
+        """Make a job by the name of its type; checked against the function where it is known."""
+        return self._twin.queue.draft(
+            job_type, data, priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts
+        )
+
+    def enqueue(
+        self,
+        job_type: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: timedelta | float | None = None,
+        max_attempts: int | None = None,
+        conn: Any = None,
+    ) -> SyncHandle[Any]:
+        """Hand over one job by the name of its type, whoever knows the function."""
+        return SyncHandle(
+            self._twin.run(
+                self._twin.queue.enqueue(
+                    job_type,
+                    data,
+                    priority=priority,
+                    run_at=run_at,
+                    delay=delay,
+                    max_attempts=max_attempts,
+                    conn=conn,
+                ),
+                conn,
+            ).id,
+            self._twin,
+        )
+
+    def enqueue_many(self, drafts: Iterable[Draft], *, conn: Any = None) -> int:
+        """Hand over a stream of drafts of any types: all of them or none; returns the count."""
+        return self._twin.feed(
+            drafts, lambda stream: self._twin.queue.enqueue_many(stream, conn=conn), conn
+        )
+
+    def worker(
+        self,
+        *,
+        concurrency: int = 100,
+        job_types: Iterable[str] | None = None,
+        batch_size: int = 1000,
+        processes: int | None = None,
+        poll: timedelta = timedelta(seconds=1),
+        grace: timedelta = timedelta(seconds=30),
+        silent_after: timedelta = timedelta(seconds=15),
+        stale_after: timedelta = timedelta(minutes=5),
+        upkeep_every: timedelta = timedelta(seconds=1),
+        worker_id: str | None = None,
+    ) -> SyncWorker:
+        """Make a worker: `with queue.worker(): …`, or `queue.worker().run()`."""
+        return SyncWorker(
+            self._twin.queue.worker(
+                concurrency=concurrency,
+                job_types=job_types,
+                batch_size=batch_size,
+                processes=processes,
+                poll=poll,
+                grace=grace,
+                silent_after=silent_after,
+                stale_after=stale_after,
+                upkeep_every=upkeep_every,
+                worker_id=worker_id,
+            )
+        )
+
+    def claim(self, job_types: Sequence[str], batch_size: int = 10, *, worker_id: str) -> list[Job]:
+        """Claim jobs for a loop of your own; settle each with its job, which is its lease."""
+        return portal.run(self._twin.queue.claim(job_types, batch_size, worker_id=worker_id))
+
+    def complete(self, job: Job | Lease, result: Any = None) -> None:
+        """Say that an attempt ended well; raises StaleLease when it is no longer yours."""
+        portal.run(self._twin.queue.complete(job, result))
+
+    def complete_many(
+        self, jobs: Sequence[Job | Lease], results: Sequence[Any] | None = None
+    ) -> set[UUID]:
+        """Say that attempts ended well; returns the ids that were still yours."""
+        return portal.run(self._twin.queue.complete_many(jobs, results))
+
+    def fail(
+        self, job: Job | Lease, error: str, *, retry: bool = True, delay: timedelta | float = 0
+    ) -> State:
+        """Say that an attempt failed: it is retried while attempts are left, then it has failed.
+
+        Returns where it went; raises StaleLease when it is no longer yours.
+        """
+        return portal.run(self._twin.queue.fail(job, error, retry=retry, delay=delay))
+
+    def fail_many(
+        self,
+        jobs: Sequence[Job | Lease],
+        errors: Sequence[str],
+        *,
+        retry: bool = True,
+        delay: timedelta | float = 0,
+    ) -> dict[UUID, State]:
+        """Say that attempts failed; returns where each that was still yours went."""
+        return portal.run(self._twin.queue.fail_many(jobs, errors, retry=retry, delay=delay))
+
+    def release(self, jobs: Sequence[Job | Lease]) -> set[UUID]:
+        """Hand jobs back unrun, the attempt not counted; returns the ids that were yours."""
+        return portal.run(self._twin.queue.release(jobs))
+
+    def recover_stale_jobs(self, timeout: timedelta = timedelta(minutes=5)) -> list[Recovered]:
+        """Take jobs from workers that fell silent; `timeout` is for those that never beat."""
+        return portal.run(self._twin.queue.recover_stale_jobs(timeout))
+
+    def promote(self) -> int:
+        """Let due jobs join the line; workers do this by themselves."""
+        return portal.run(self._twin.queue.promote())
+
+    def prune(self, keep: timedelta | None = None) -> list[str]:
+        """Forget finished jobs and events older than `keep`; workers do this by themselves."""
+        return portal.run(self._twin.queue.prune(keep))
+
+    def handle(self, id: UUID | str) -> SyncHandle[Any]:
+        """Make a handle of a job from its id."""
+        return SyncHandle(self._twin.queue.handle(id).id, self._twin)
+
+    def get(self, id: UUID | str) -> Job:
+        """Return one job as it stands; raises JobNotFound."""
+        return portal.run(self._twin.queue.get(id))
+
+    def jobs(
+        self,
+        *,
+        status: State | str | Sequence[State | str] = (),
+        job_type: str | Sequence[str] = (),
+        worker_id: str | None = None,
+        before: UUID | str | None = None,
+        limit: int = 50,
+    ) -> list[Job]:
+        """List jobs, newest first; `before` is the last id of the page before."""
+        return portal.run(
+            self._twin.queue.jobs(
+                status=status, job_type=job_type, worker_id=worker_id, before=before, limit=limit
+            )
+        )
+
+    def counts(self) -> dict[str, dict[State, int]]:
+        """Count jobs by type and state, without scanning the history."""
+        return portal.run(self._twin.queue.counts())
+
+    def workers(self) -> list[WorkerHealth]:
+        """Return who is alive, and who was."""
+        return portal.run(self._twin.queue.workers())
+
+    def cancel(self, ids: Sequence[UUID | str], reason: str = "cancelled") -> set[UUID]:
+        """Cancel jobs, waiting or at work; returns those that had not ended yet."""
+        return portal.run(self._twin.queue.cancel(ids, reason))
+
+    def requeue(self, ids: Sequence[UUID | str], attempts: int = 1) -> set[UUID]:
+        """Give failed or cancelled jobs more attempts; returns those that were."""
+        return portal.run(self._twin.queue.requeue(ids, attempts))

@@ -1,0 +1,326 @@
+"""Write client_sync.py, the sync twin, from the async classes.
+
+python tools/write_sync.py            write the file
+python tools/write_sync.py --check    exit 1 when it is out of date
+
+Every public method of the async classes gets a sync one with the same name, signature and
+docstring, which runs it on the portal's thread. `HIDDEN` names what the twin leaves out and
+`WRITTEN` the few bodies that do not follow the rule. A new async verb needs no change here.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src/howdah"
+WRITTEN_FILE = PACKAGE / "client_sync.py"
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+# class → its file, and what its twin forwards to; in the order they are written
+SOURCES = {
+    "Handle": ("handle.py", "self._twin.handle(self.id)"),
+    "JobType": ("jobtype.py", "self._own"),
+    "Registration": ("registry.py", "self._registration"),
+    "Worker": ("worker.py", "self.asynchronous"),
+    "Queue": ("client.py", "self._twin.queue"),
+}
+
+# Plumbing between the async classes, of no use to a sync caller.
+HIDDEN = {"Queue.another", "Queue.follower", "JobType.conn", "JobType.on"}
+
+# The connection of the caller's own that a verb may have to go through.
+BORROWED = {
+    "Queue.enqueue": "conn",
+    "Queue.enqueue_many": "conn",
+    "JobType.enqueue": "self.asynchronous.conn",
+    "JobType.enqueue_many": "self.asynchronous.conn",
+}
+
+# What is not a forwarding call.
+WRITTEN = {
+    "Queue.__init__": """
+        self._begin(
+            Queue(dsn, listen_dsn=listen_dsn, pgbouncer=pgbouncer, connections=connections)
+        )
+        """,
+    "Queue.__repr__": """
+        return f"<SyncQueue at {self._twin.store.shown_dsn}>"
+        """,
+    "Queue.job": """
+        registered = self.asynchronous.job(
+            name=name,
+            priority=priority,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            run=run,
+            backoff=backoff,
+            retry_on=retry_on,
+            fail_on=fail_on,
+        )
+        registration = SyncRegistration(registered, self._twin)
+        return registration if function is None else registration(function)
+        """,
+    "JobType.__call__": """
+        return self.asynchronous(*args, **kwargs)
+        """,
+    "JobType.__repr__": """
+        return repr(self.asynchronous)
+        """,
+    "JobType.options": """
+        given = self.asynchronous.options(
+            priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
+        )
+        return type(self)(given, self._twin)
+        """,
+    "Registration.__call__": """
+        return SyncJobType(self._registration(function), self._twin)
+        """,
+    "Handle.__repr__": """
+        return f"<SyncHandle of job {self.id}>"
+        """,
+    "Worker.shut_down": """
+        portal.soon(self.asynchronous.shut_down)
+        """,
+}
+
+# What only the twins have.
+ADDED = {
+    "Handle": """
+        def __init__(self, id: UUID, twin: Twin) -> None:
+            self.id: UUID = id
+            self._twin = twin
+        """,
+    "JobType": """
+        def __init__(self, job_type: JobType[P, R], twin: Twin) -> None:
+            self.asynchronous: JobType[P, R] = job_type
+            self.handler: Handler = job_type.handler
+            self._own = job_type.on(twin)
+            self._twin = twin
+        """,
+    "Registration": """
+        def __init__(self, registration: Registration, twin: Twin) -> None:
+            self._registration = registration
+            self._twin = twin
+        """,
+    "Worker": """
+        def __init__(self, worker: Worker) -> None:
+            self.asynchronous: Worker = worker
+            self.id: str = worker.id
+        """,
+    "Queue": """
+        @classmethod
+        def of(cls, queue: Queue) -> Self:
+            \"\"\"Make the sync twin of a queue: its functions, and connections of its own.\"\"\"
+            twin = cls.__new__(cls)
+            twin._begin(queue)
+            return twin
+
+        def _begin(self, queue: Queue) -> None:
+            self.asynchronous: Queue = queue
+            self._twin = Twin(queue)
+
+        def job_type(self, job_type: JobType[P, R]) -> SyncJobType[P, R]:
+            \"\"\"Return the sync twin of a job type that was registered with the async queue.\"\"\"
+            if self.handlers.get(job_type.name) is not job_type.handler:
+                raise BadInput(f"{job_type!r} was registered with another queue")
+            return SyncJobType(job_type, self._twin)
+        """,
+}
+
+HEADER = '''"""The queue without `await`: the same verbs, run on a private event-loop thread.
+
+Written from client.py, registry.py, jobtype.py, handle.py and worker.py. Do not edit:
+`make sync` writes this file, `make check` compares it. What is behind it is portal.py, the
+thread, and twin.py, which keeps work on the caller's own connection in the caller's thread.
+"""
+
+from __future__ import annotations
+'''
+
+DOCSTRINGS = {
+    "Worker": "Works on the jobs of one queue, on the portal's thread, until it is stopped.",
+}
+
+
+class ToSync(ast.NodeTransformer):
+    """Rewrites annotations: the twins' names, plain iterables, plain generators."""
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(f"Sync{node.id}") if node.id in SOURCES else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        right = ast.unparse(node.right)
+        return (
+            self.visit(node.left)
+            if right.startswith("AsyncIterable[")
+            else (self.generic_visit(node))
+        )
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if ast.unparse(node.value) == "AsyncGenerator":
+            inner = ast.unparse(node.slice).strip("()")
+            return ast.parse(f"Generator[{inner}, None]", mode="eval").body
+        return self.generic_visit(node)
+
+
+def plain(text: str) -> str:
+    """Rewrite the words of a docstring."""
+    return re.sub(r"\bawait |\basync (?=with|for)", "", text)
+
+
+def decorators(function: Function) -> set[str]:
+    return {ast.unparse(one) for one in function.decorator_list}
+
+
+def signature(function: Function) -> str:
+    name = {"__aenter__": "__enter__", "__aexit__": "__exit__"}.get(function.name, function.name)
+    arguments = ast.unparse(ToSync().visit(copy.deepcopy(function.args)))
+    assert function.returns is not None, f"{function.name} has no return annotation"
+    returns = ast.unparse(ToSync().visit(copy.deepcopy(function.returns)))
+    lines = [f"@{one}" for one in sorted(decorators(function))]
+    return "\n".join([*lines, f"def {name}({arguments}) -> {returns}:"])
+
+
+def passed(function: Function, replace: dict[str, str] | None = None) -> str:
+    """Write the arguments of a call that passes a function's own parameters on."""
+    replace = replace or {}
+    given = function.args
+    parts = [replace.get(a.arg, a.arg) for a in (given.posonlyargs + given.args)[1:]]
+    parts += [f"*{given.vararg.arg}"] if given.vararg else []
+    parts += [f"{a.arg}={a.arg}" for a in given.kwonlyargs]
+    parts += [f"**{given.kwarg.arg}"] if given.kwarg else []
+    return ", ".join(parts)
+
+
+def wrapped(value: str, returns: str) -> str:
+    """Return a statement that hands a value out as its twin."""
+    if returns == "Self":
+        return f"{value}\nreturn self"
+    if returns == "None":
+        return value
+    if returns.startswith("Handle["):
+        return f"return SyncHandle({value}.id, self._twin)"
+    if returns == "Worker":
+        return f"return SyncWorker({value})"
+    assert not re.search(rf"\b({'|'.join(SOURCES)})\b", returns), f"how to hand out {returns}?"
+    return f"return {value}"
+
+
+def forwarding(cls: str, function: Function) -> str:
+    """Write a body that forwards to the async method."""
+    target = SOURCES[cls][1]
+    returns = ast.unparse(function.returns) if function.returns else ""
+    conn = BORROWED.get(f"{cls}.{function.name}")
+    if "property" in decorators(function):
+        return f"return {target}.{function.name}"
+    if function.name == "enqueue_many":
+        call = f"{target}.{function.name}({passed(function, {'drafts': 'stream'})})"
+        return f"return self._twin.feed(drafts, lambda stream: {call}, {conn})"
+    call = f"{target}.{function.name}({passed(function)})"
+    if isinstance(function, ast.FunctionDef):
+        return wrapped(call, returns)
+    if returns.startswith("AsyncGenerator["):
+        return f"yield from portal.each({call})"
+    run = f"self._twin.run({call}, {conn})" if conn else f"portal.run({call})"
+    return wrapped(run, returns)
+
+
+def method(cls: str, function: Function) -> str:
+    lines = [signature(function)]
+    if "overload" in decorators(function):
+        return f"{lines[0]} ..."
+    if doc := ast.get_docstring(function, clean=False):
+        lines.append(f'    """{plain(doc)}"""')
+    body = WRITTEN.get(f"{cls}.{function.name}") or forwarding(cls, function)
+    lines.append(textwrap.indent(textwrap.dedent(body).strip(), "    "))
+    return "\n".join(lines)
+
+
+def public(cls: ast.ClassDef) -> Iterator[Function]:
+    """Yield the methods that get a twin."""
+    for node in cls.body:
+        if not isinstance(node, Function):
+            continue
+        own = f"{cls.name}.{node.name}"
+        hidden = node.name.startswith("_") and not node.name.endswith("__")
+        constructor = node.name == "__init__" and own not in WRITTEN
+        if not hidden and not constructor and own not in HIDDEN:
+            yield node
+
+
+def twin(cls: ast.ClassDef) -> str:
+    """Write one class."""
+    bases = ", ".join(ast.unparse(base) for base in cls.bases)
+    doc = DOCSTRINGS.get(cls.name) or ast.get_docstring(cls, clean=False) or ""
+    methods = [method(cls.name, one) for one in public(cls)]
+    place = 1 if f"{cls.name}.__init__" in WRITTEN else 0
+    methods.insert(place, textwrap.dedent(ADDED[cls.name]).strip())
+    body = "\n\n".join(methods)
+    head = f"class Sync{cls.name}({bases}):" if bases else f"class Sync{cls.name}:"
+    return "\n".join([head, f'    """{plain(doc)}"""', "", textwrap.indent(body, "    ")])
+
+
+def imports(trees: list[ast.Module], code: str) -> str:
+    """Write an import for every name the twins use, from where the async classes have it."""
+    known = {
+        "portal": "howdah",
+        "Twin": "howdah.twin",
+        "Generator": "collections.abc",
+        **{name: f"howdah.{file.removesuffix('.py')}" for name, (file, _) in SOURCES.items()},
+    }
+    for tree in trees:
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                known |= {alias.asname or alias.name: node.module for alias in node.names}
+    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    return "\n".join(f"from {known[name]} import {name}" for name in sorted(used) if name in known)
+
+
+def tidied(code: str) -> str:
+    """Sort the imports and format, as every other file is."""
+    ruff = [sys.executable, "-m", "ruff"]
+    for command in (
+        ["check", "--quiet", "--fix", "--select", "I", "--stdin-filename", WRITTEN_FILE, "-"],
+        ["format", "--quiet", "--stdin-filename", WRITTEN_FILE, "-"],
+    ):
+        done = subprocess.run(  # noqa: S603 - our own tool, our own text
+            [*ruff, *map(str, command)], input=code, text=True, capture_output=True, check=True
+        )
+        code = done.stdout
+    return code
+
+
+def write() -> str:
+    trees = {file: ast.parse((PACKAGE / file).read_text()) for file, _ in SOURCES.values()}
+    twins = [
+        twin(node)
+        for name, (file, _) in SOURCES.items()
+        for node in trees[file].body
+        if isinstance(node, ast.ClassDef) and node.name == name
+    ]
+    code = "\n\n\n".join(['P = ParamSpec("P")\nR = TypeVar("R")', *twins])
+    return tidied(f"{HEADER}\n{imports(list(trees.values()), code)}\n\n{code}\n")
+
+
+def main() -> int:
+    written = write()
+    if "--check" not in sys.argv:
+        WRITTEN_FILE.write_text(written)
+        return 0
+    if WRITTEN_FILE.exists() and WRITTEN_FILE.read_text() == written:
+        return 0
+    print(f"{WRITTEN_FILE.relative_to(ROOT)} is out of date: run `make sync`", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -34,8 +34,12 @@ class Passing(Unreachable):
 
 def from_postgres(error: BaseException, shown_dsn: str) -> HowdahError | None:
     """Translate an error; None where it is not ours to translate."""
+    if isinstance(error, HowdahError):
+        return None  # translated already: some of ours are ConnectionErrors too
     if isinstance(error, asyncpg.PostgresError):
         return _from_server(error, shown_dsn)
+    if isinstance(error, ConnectionRefusedError):
+        return Passing(f"cannot reach {shown_dsn}: {error.strerror or error}")
     if isinstance(error, TimeoutError):
         return Passing(f"no answer in time from {shown_dsn}")
     if isinstance(error, asyncpg.InterfaceError | ConnectionError):

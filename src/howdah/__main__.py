@@ -1,0 +1,8 @@
+"""`python -m howdah` is `howdah`."""
+
+from __future__ import annotations
+
+from howdah.cli import main
+
+if __name__ == "__main__":
+    main()

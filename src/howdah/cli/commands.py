@@ -1,0 +1,109 @@
+"""Commands: all of them in one group, and what happens when one goes wrong.
+
+Comes after  one file per command
+
+A mistake of the user's is one line on stderr and an exit code that tells which kind it was,
+never a traceback. A traceback means that howdah is at fault, or the user's own module.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from howdah.cli import ground
+from howdah.cli.cancel import cancel
+from howdah.cli.completion import completion
+from howdah.cli.demo import demo
+from howdah.cli.enqueue import enqueue
+from howdah.cli.install import install
+from howdah.cli.jobs import jobs
+from howdah.cli.options import DSN_HELP
+from howdah.cli.pg import pg
+from howdah.cli.recover import recover
+from howdah.cli.requeue import requeue
+from howdah.cli.show import show
+from howdah.cli.sql import sql
+from howdah.cli.stats import stats
+from howdah.cli.watch import watch
+from howdah.cli.worker import worker
+from howdah.errors import HowdahError
+from howdah.version import VERSION
+
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Begin": (demo,),
+    "Work": (worker, enqueue),
+    "Look": (jobs, show, watch, stats),
+    "Steer": (cancel, requeue, recover),
+    "Database": (install, sql, pg),
+    "Shell": (completion,),
+}
+
+
+class Commands(click.Group):
+    """The group: its commands by what they are for, its errors as exit codes."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except HowdahError as error:
+            ground.complain(str(error))
+            ctx.exit(ground.exit_for(error))
+        except KeyboardInterrupt:
+            ctx.exit(ground.Exit.INTERRUPTED)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.commands))
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(f"{c.name:<{width}}", c.get_short_help_str(100)) for c in commands]
+                )
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Exit codes:
+  0    all is well
+  1    the job failed or was cancelled, or not everything asked for was done
+  2    wrong usage, or something that cannot be queued
+  3    no such job (pg status: not running)
+  4    the database is unreachable, read-only or not for this role
+  5    the schema is missing, older or newer: see `howdah install`
+  130  interrupted
+
+\b
+A first look:         howdah demo
+Shell completion:     howdah completion --help""",
+)
+@click.version_option(VERSION, prog_name="howdah", message="%(prog)s %(version)s")
+@click.option("--dsn", metavar="DSN", help=DSN_HELP)
+@click.pass_context
+def howdah(ctx: click.Context, dsn: str | None) -> None:
+    """A PostgreSQL job queue: priorities, live progress, and nothing lost.
+
+    Without a DSN, every command uses a private PostgreSQL that is started for you.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+for section in SECTIONS.values():
+    for command in section:
+        howdah.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; the program `howdah`."""
+    try:
+        howdah(prog_name="howdah")
+    except KeyboardInterrupt:
+        sys.exit(ground.Exit.INTERRUPTED)

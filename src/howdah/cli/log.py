@@ -1,0 +1,40 @@
+"""Log: how a worker's log lines look, for people or for machines. On stderr."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import UTC, datetime
+
+import msgspec
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class Plain(logging.Formatter):
+    """`12:00:01 INFO    worker.started id=…`."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
+
+
+class Json(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()
+
+
+def log_to_stderr(level: str, as_json: bool) -> None:
+    """Send everything of this level and above to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Json() if as_json else Plain())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -1,0 +1,109 @@
+"""howdah show: everything that is known about one job."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+from uuid import UUID
+
+import click
+import msgspec
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from howdah import Queue
+from howdah.cli import ground, words
+from howdah.cli.options import dsn_option, job_id, json_option
+from howdah.job import Job
+
+
+@click.command()
+@click.argument("id", metavar="ID", type=job_id)
+@json_option
+@dsn_option
+def show(id: UUID, as_json: bool, dsn: str | None) -> None:
+    """Show everything about one job.
+
+    Its state, its payload and result, and the error and traceback of each attempt.
+    """
+
+    async def work(queue: Queue) -> Job:
+        return await queue.get(id)
+
+    job = ground.on_queue(dsn, work)
+    if as_json:
+        ground.show_json(job)
+    else:
+        ground.show(Group(*_sections(job)))
+
+
+def _sections(job: Job) -> Generator[RenderableType]:
+    yield _facts(job)
+    yield from _json("payload", job.data)
+    if job.result is not None:
+        yield from _json("result", job.result)
+    for entry in job.errors:
+        yield from _error(entry)
+    if job.last_error and not job.errors:
+        yield Text()
+        yield Text.assemble(("error  ", "bold"), words.clean(job.last_error))
+
+
+def _facts(job: Job) -> Table:
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    facts.add_column(overflow="fold")
+    facts.add_row("id", str(job.id))
+    facts.add_row("type", words.one_line(job.job_type))
+    facts.add_row("status", words.status(job.status))
+    facts.add_row("priority", _priority(job.priority))
+    facts.add_row("progress", words.progress(job) or "0%")
+    facts.add_row("attempts", f"{job.attempts} of {job.max_attempts}")
+    facts.add_row("events", f"{job.events_count:,}")
+    if job.worker_id is not None:
+        facts.add_row("worker", words.one_line(job.worker_id))
+    for name, at in (
+        ("created", job.created_at),
+        ("due", job.run_at),
+        ("claimed", job.claimed_at),
+        ("started", job.started_at),
+        ("ended", job.completed_at),
+    ):
+        if at is not None:
+            facts.add_row(name, words.moment(at))
+    if job.started_at is not None and job.completed_at is not None:
+        facts.add_row("took", words.length(job.completed_at - job.started_at))
+    return facts
+
+
+def _priority(number: int) -> str:
+    name = words.priority(number)
+    return name if name == str(number) else f"{number} ({name})"
+
+
+def _json(title: str, value: object) -> Generator[RenderableType]:
+    """Lay out JSON as it is written, in colours where there are any."""
+    written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    yield Text()
+    yield Text(title, style="bold")
+    if ground.screen().is_terminal:
+        code = Syntax(written, "json", background_color="default", word_wrap=True)
+        yield Padding(code, (0, 0, 0, 2))
+    else:
+        yield Padding(Text(written), (0, 0, 0, 2))
+
+
+def _error(entry: dict[str, Any]) -> Generator[RenderableType]:
+    yield Text()
+    yield Text.assemble(
+        (f"attempt {entry.get('attempt')}", "bold"),
+        ("  on ", "dim"),
+        words.one_line(str(entry.get("worker_id", "an unknown worker"))),
+    )
+    yield Padding(Text(words.clean(str(entry.get("error", ""))), style="red"), (0, 0, 0, 2))
+    if entry.get("traceback"):
+        said = words.clean(str(entry["traceback"]).rstrip())
+        yield Padding(Text(said, style="dim", overflow="fold"), (0, 0, 0, 2))

@@ -1,0 +1,51 @@
+"""howdah sql: print the engine, or what each role needs, as SQL. Needs no database."""
+
+from __future__ import annotations
+
+import click
+
+from howdah.cli.options import dsn_option
+from howdah.store import bundle
+
+ROLES = {
+    "producer": "howdah_producer",
+    "worker": "howdah_worker",
+    "observer": "howdah_observer",
+}
+
+
+@click.command()
+@click.option("--grants", is_flag=True, help="Print the GRANTs of the three roles instead.")
+@click.option("--producer", metavar="ROLE", help="Who may enqueue and nothing else.")
+@click.option("--worker", metavar="ROLE", help="Who may work.")
+@click.option("--observer", metavar="ROLE", help="Who may read and nothing else.")
+@dsn_option
+def sql(
+    grants: bool,
+    producer: str | None,
+    worker: str | None,
+    observer: str | None,
+    dsn: str | None,
+) -> None:
+    """Print the whole engine as one SQL file.
+
+    For psql, or for a migration tool of your own:
+
+    \b
+        howdah sql > howdah.sql
+        psql --single-transaction -v ON_ERROR_STOP=1 -f howdah.sql
+
+    With --grants, print what a producer, a worker and an observer need. The roles must exist;
+    without names they are howdah_producer, howdah_worker and howdah_observer. Prints SQL and
+    asks no database, so --dsn changes nothing here.
+    """  # noqa: D301 - \b keeps click from rewrapping
+    names = {"producer": producer, "worker": worker, "observer": observer}
+    for role, name in names.items():
+        if name is not None and not grants:
+            raise click.UsageError(f"--{role} names a role for --grants: say both")
+        if name is not None and (not name or "\0" in name or len(name.encode()) > 63):
+            raise click.BadParameter("a role's name has 1 to 63 bytes", param_hint=f"--{role}")
+    if grants:
+        click.echo(bundle.grants(**{role: names[role] or ROLES[role] for role in ROLES}), nl=False)
+    else:
+        click.echo(bundle.whole(), nl=False)

@@ -1,0 +1,220 @@
+"""howdah watch: follow one job to its end.
+
+Comes after  follow.py, which hears of every change
+
+On a terminal: a bar with stage, rate and time left, emitted events above it. In a pipe: a line
+per change. With --json: one JSON document per line. All three read the same events.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
+from typing import Any, Protocol, assert_never
+from uuid import UUID
+
+import click
+import msgspec
+from rich.console import RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn
+from rich.text import Text
+
+from howdah import Queue
+from howdah.cli import ground, words
+from howdah.cli.ground import Exit
+from howdah.cli.options import dsn_option, job_id, json_option
+from howdah.events import Emitted, Ended, Event, Progressed
+from howdah.job import Job
+from howdah.states import State
+
+
+@click.command()
+@click.argument("id", metavar="ID", type=job_id)
+@click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Skip events up to this number: go on where you stopped.",
+)
+@json_option
+@dsn_option
+def watch(id: UUID, after: int, as_json: bool, dsn: str | None) -> None:
+    """Follow one job to its end.
+
+    Shows its progress with stage, rate and time left, and what it emits. Exit code 0 when it
+    completed, 1 when it failed or was cancelled. Ctrl-C stops the watching, not the job.
+    """
+    seen = after
+
+    async def work(queue: Queue) -> State:
+        nonlocal seen
+        job = await queue.get(id)
+        ended = job.status
+        view = _view(job, as_json)
+        with view.open():
+            async for event in queue.handle(id).events(after):
+                view.tell(event)
+                if isinstance(event, Emitted):
+                    seen = event.number
+                elif isinstance(event, Ended):
+                    ended = event.status
+        return ended
+
+    try:
+        ended = ground.on_queue(dsn, work)
+    except KeyboardInterrupt:
+        ground.remark(f"the job goes on; come back with: howdah watch {id} --after {seen}")
+        raise
+    ground.leave(Exit.OK if ended is State.COMPLETED else Exit.FAILED)
+
+
+class View(Protocol):
+    """A way to look at what happens."""
+
+    def open(self) -> AbstractContextManager[Any]: ...
+    def tell(self, event: Event) -> None: ...
+
+
+def _view(job: Job, as_json: bool) -> View:
+    if as_json:
+        return JsonLines()
+    return Bar(job) if ground.screen().is_terminal else Lines(job)
+
+
+class Pace:
+    """How fast one attempt goes, by what was seen of it."""
+
+    def __init__(self) -> None:
+        self._attempt: int = -1
+        self._first = (0.0, 0)
+        self.rate = 0.0  # percent per second
+        self.left: timedelta | None = None
+
+    def see(self, event: Progressed, now: float) -> None:
+        began, percent = self._first
+        if event.attempt != self._attempt or event.percent < percent:
+            self._attempt = event.attempt
+            self._first = (now, event.percent)
+            self.rate, self.left = 0.0, None
+        elif event.percent > percent and now > began:
+            self.rate = (event.percent - percent) / (now - began)
+            self.left = timedelta(seconds=(100 - event.percent) / self.rate)
+
+    def __str__(self) -> str:
+        if self.left is None:
+            return ""
+        rate = f"{self.rate:.1f}%/s" if self.rate >= 0.1 else f"{self.rate * 60:.1f}%/min"
+        return f"{rate}, {words.length(self.left)} left"
+
+
+class JsonLines:
+    """One JSON document per event."""
+
+    def open(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def tell(self, event: Event) -> None:
+        ground.show_json_line(
+            {"event": type(event).__name__.lower(), **msgspec.structs.asdict(event)}
+        )
+
+
+class Lines:
+    """One plain line per change."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._pace = Pace()
+
+    def open(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def tell(self, event: Event) -> None:
+        match event:
+            case Progressed():
+                self._pace.see(event, time.monotonic())
+                stage = words.one_line(event.stage or "")
+                parts = [event.status, f"{event.percent:>3}%", stage, str(self._pace)]
+                ground.show("  ".join(part for part in parts if part))
+            case Emitted():
+                ground.show(_emitted(event))
+            case Ended():
+                ground.show(_ended(event, self._job))
+            case _:
+                assert_never(event)
+
+
+class Bar:
+    """A live bar, and everything else above it."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._pace = Pace()
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("[bold]{task.description}", markup=True),
+            BarColumn(bar_width=None),
+            TextColumn("{task.percentage:>3.0f}%"),
+            _Stage(),
+            console=ground.screen(),
+            expand=True,
+        )
+        type_ = words.one_line(job.job_type).replace("[", "\\[")
+        self._task = self._progress.add_task(type_, total=100, stage="", status=State.PENDING)
+
+    def open(self) -> AbstractContextManager[Any]:
+        return self._progress
+
+    def tell(self, event: Event) -> None:
+        match event:
+            case Progressed():
+                self._pace.see(event, time.monotonic())
+                stage = words.one_line(event.stage or "") or event.status
+                pace = "" if event.status.finished else str(self._pace)
+                self._progress.update(
+                    self._task,
+                    completed=event.percent,
+                    stage="  ".join(part for part in (stage, pace) if part),
+                    status=event.status,
+                )
+            case Emitted():
+                self._progress.print(_emitted(event))
+            case Ended():
+                self._progress.refresh()
+                self._progress.print(_ended(event, self._job))
+            case _:
+                assert_never(event)
+
+
+class _Stage(TextColumn):
+    """The stage in the colour of the job's state."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["stage"], style=words.STYLES[task.fields["status"]])
+
+
+def _emitted(event: Emitted) -> RenderableType:
+    data = "" if event.data is None else msgspec.json.encode(event.data).decode()
+    return Text.assemble(
+        (f"{event.created_at.astimezone():%H:%M:%S} ", "dim"),
+        (f"{event.number:>4} ", "dim"),
+        (words.one_line(event.kind), "bold"),
+        "  ",
+        words.one_line(data),
+    )
+
+
+def _ended(event: Ended, job: Job) -> Text:
+    line = words.status(event.status)
+    if event.status is not State.COMPLETED:
+        line.append(f": {words.clean(event.error or 'no error was left')}", style="default")
+    elif event.result is not None:
+        result = msgspec.json.encode(event.result).decode()
+        line.append(f": {words.one_line(result)}", style="default")
+    return line

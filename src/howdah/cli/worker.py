@@ -1,0 +1,160 @@
+"""howdah worker: work on the jobs of a queue until told to stop.
+
+Comes after  load.py, which finds the queue, and howdah/worker.py, which does the work
+
+The first SIGTERM or Ctrl-C lets running jobs end within the grace period; a second one hands
+them back at once. Either way nothing is lost, and the exit code is 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from datetime import timedelta
+
+import click
+
+from howdah import Queue, Worker
+from howdah.cli.load import load_queue
+from howdah.cli.log import LEVELS, log_to_stderr
+from howdah.cli.options import dsn_option, duration
+from howdah.errors import BadInput
+from howdah.store.address import find_dsn, without_password
+
+AT_LEAST_1 = click.IntRange(min=1, max=10_000)
+
+
+@click.command()
+@click.argument("target", metavar="MODULE:QUEUE")
+@click.option(
+    "--concurrency",
+    type=AT_LEAST_1,
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Jobs at once.",
+)
+@click.option("--types", metavar="A,B", help="Only these job types.  [default: all it knows]")
+@click.option(
+    "--processes",
+    type=AT_LEAST_1,
+    metavar="N",
+    help='Processes for jobs with run="process".  [default: one per core]',
+)
+@click.option(
+    "--batch-size",
+    type=AT_LEAST_1,
+    metavar="N",
+    default=1000,
+    show_default=True,
+    help="Jobs per claim.",
+)
+@click.option(
+    "--grace",
+    type=duration,
+    metavar="DURATION",
+    default="30s",
+    show_default=True,
+    help="How long running jobs may take to end when the worker is told to stop.",
+)
+@click.option(
+    "--silent-after",
+    type=duration,
+    metavar="DURATION",
+    default="15s",
+    show_default=True,
+    help="How long this worker may be silent before others take its jobs.",
+)
+@click.option(
+    "--stale-after",
+    type=duration,
+    metavar="DURATION",
+    default="5m",
+    show_default=True,
+    help="How long workers of another make, which never beat, may hold a job.",
+)
+@click.option(
+    "--poll",
+    type=duration,
+    metavar="DURATION",
+    default="1s",
+    show_default=True,
+    help="How often to look for jobs nobody announced.",
+)
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+@dsn_option
+def worker(
+    target: str,
+    concurrency: int,
+    types: str | None,
+    processes: int | None,
+    batch_size: int,
+    grace: timedelta,
+    silent_after: timedelta,
+    stale_after: timedelta,
+    poll: timedelta,
+    log_level: str,
+    log_json: bool,
+    dsn: str | None,
+) -> None:
+    """Work on jobs until told to stop.
+
+    MODULE:QUEUE is a module, found from the current directory, and the Queue in it:
+
+    \b
+        howdah worker app:queue --concurrency 20
+
+    SIGTERM or Ctrl-C: claims no more, lets running jobs end within the grace period, hands
+    the rest back. Twice: hands everything back at once.
+    """  # noqa: D301 - \b keeps click from rewrapping
+    log_to_stderr(log_level, log_json)
+    if dsn is not None:
+        os.environ["HOWDAH_DSN"] = dsn  # for the Queue() in the module that is imported now
+    queue = load_queue(target)
+    if dsn is not None and queue.store.shown_dsn != without_password(find_dsn(dsn) or ""):
+        raise BadInput(
+            f"{target} is made with a DSN of its own, {queue.store.shown_dsn}; "
+            "make it with Queue() to choose the database with --dsn"
+        )
+    made = queue.worker(
+        concurrency=concurrency,
+        job_types=None if types is None else [name.strip() for name in types.split(",")],
+        processes=processes,
+        batch_size=batch_size,
+        grace=grace,
+        silent_after=silent_after,
+        stale_after=stale_after,
+        poll=poll,
+    )
+    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
+        runner.run(_work(queue, made))
+
+
+async def _work(queue: Queue, made: Worker) -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    stop: Callable[[], object] = task.cancel  # nothing to drain before the worker has started
+
+    def told() -> None:
+        stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told)
+    try:
+        async with queue, made:
+            stop = made.shut_down
+            await made.stopping()
+    except asyncio.CancelledError:
+        return
+
+
+def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return uvloop's loop where there is one."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        return None
+    return new_event_loop

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -199,6 +199,6 @@ class Store:
             translated = from_postgres(error, self.shown_dsn)
             if translated is None:
                 raise
-            with suppress(AttributeError):
-                translated.add_note(str(getattr(error, "detail", None) or ""))
+            if detail := getattr(error, "detail", None):
+                translated.add_note(str(detail))
             raise translated from error

@@ -1,0 +1,95 @@
+"""Which database: found in the documented order, told clearly when it cannot be had."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from howdah import BadInput, Queue, ReadOnly, SchemaMissing, Unreachable
+from howdah.store.address import find_dsn, without_password
+
+
+def test_the_order_is_argument_howdah_dsn_database_url_embedded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOWDAH_DSN", "postgresql://second")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://third")
+    assert find_dsn("postgresql://first") == "postgresql://first"
+    assert find_dsn() == "postgresql://second"
+    monkeypatch.delenv("HOWDAH_DSN")
+    assert find_dsn() == "postgresql://third"
+    monkeypatch.delenv("DATABASE_URL")
+    assert find_dsn() is None
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("postgresql+psycopg://u@h/d", "postgresql://u@h/d"),
+        ("postgres+asyncpg://u@h/d", "postgres://u@h/d"),
+        ("  postgresql://u@h/d\n", "postgresql://u@h/d"),
+    ],
+)
+def test_a_dsn_as_other_tools_write_it_is_understood(given: str, used: str) -> None:
+    assert find_dsn(given) == used
+
+
+def test_something_that_is_no_dsn_is_refused_without_showing_its_password() -> None:
+    with pytest.raises(BadInput, match="a DSN looks like postgresql://") as refused:
+        find_dsn("mysql://user:s3cret@host/db")
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://user:s3cret@host/db",
+        "postgresql://user:s3cr%40et@host:5432/db?sslmode=require",
+        "postgresql://host/db?user=me&password=s3cret",
+        "host=h user=u password=s3cret dbname=d",
+        "postgresql://user:s3cret@a:1,b:2/db",
+    ],
+)
+def test_a_password_is_never_shown(dsn: str) -> None:
+    assert "s3cr" not in without_password(dsn)
+
+
+async def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+    queue = Queue("postgresql://me:s3cret@127.0.0.1:1/db")
+    with pytest.raises(Unreachable, match=r"postgresql://me:\*\*\*@127\.0\.0\.1:1/db") as refused:
+        await queue.enqueue("mail")
+    assert "s3cret" not in str(refused.value)
+
+
+async def test_a_database_that_does_not_exist_is_told(dsn: str) -> None:
+    queue = Queue(dsn.replace("/howdah_test_", "/no_such_"))
+    with pytest.raises(Unreachable, match="does not exist"):
+        await queue.enqueue("mail")
+
+
+async def test_a_database_without_the_schema_says_what_to_run(empty_dsn: str) -> None:
+    async with Queue(empty_dsn) as queue:
+        with pytest.raises(SchemaMissing, match="run `howdah install`"):
+            await queue.enqueue("mail")
+        assert await queue.install()
+        assert not await queue.install(), "nothing is left to do"
+        await queue.enqueue("mail")
+
+
+async def test_a_read_only_database_is_told(queue: Queue, dsn: str) -> None:
+    name = urlsplit(dsn).path.lstrip("/")
+    await queue.store.fetch(f"alter database {name} set default_transaction_read_only = on")
+    async with Queue(dsn) as other:
+        with pytest.raises(ReadOnly, match="takes no writes"):
+            await other.enqueue("mail")
+        assert await other.counts() == {}
+
+
+async def test_a_queue_can_be_closed_and_used_again(dsn: str) -> None:
+    queue = Queue(dsn)
+    first = await queue.enqueue("mail")
+    await queue.close()
+    await queue.close()
+    assert (await queue.get(first.id)).id == first.id
+    await queue.close()

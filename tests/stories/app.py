@@ -1,4 +1,4 @@
-"""The program that story tests run as real worker processes: `howdah worker tests.stories.app:queue`.
+"""The program that stories run as worker processes: `howdah worker tests.stories.app:queue`.
 
 Jobs leave a line in the database for every run, so that a story can count them afterwards.
 """

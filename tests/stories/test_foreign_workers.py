@@ -25,7 +25,8 @@ SESSIONS = 16
 JOBS = 4000
 
 COMPLETE = "UPDATE jobs SET status='completed', progress=100, completed_at=now() WHERE id=%s"
-FAIL = """UPDATE jobs SET status = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'pending' END,
+FAIL = """UPDATE jobs
+          SET status = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'pending' END,
           last_error=%s, worker_id=NULL, claimed_at=NULL WHERE id=%s"""
 RECOVER = """UPDATE jobs SET status='pending', worker_id=NULL, claimed_at=NULL
              WHERE status IN ('claimed','running') AND claimed_at < now() - %s::interval

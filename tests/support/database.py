@@ -107,9 +107,20 @@ class Session:
         (value,) = self.column(sql, *args)
         return value
 
+    def plain(self, sql: str, *args: object) -> int:
+        """Send a statement word for word, with `$1` and not `%s`, as any client may."""
+        with psycopg.RawCursor(self.connection) as cursor:
+            return cursor.execute(cast(LiteralString, sql), args).rowcount
+
     @contextmanager
     def transaction(self) -> Generator[None]:
         with self.connection.transaction():
+            yield
+
+    @contextmanager
+    def rolled_back(self) -> Generator[None]:
+        """A transaction that changes its mind at the end."""
+        with self.connection.transaction(force_rollback=True):
             yield
 
     # ── enqueue ──

@@ -1,0 +1,173 @@
+"""A claim over any lines, stretches and batch sizes takes what a simple sort would take.
+
+`claim` reads ahead, cuts, and goes on, so that its cost follows the jobs it takes. Here Hypothesis
+lays out the lines, and the answer is compared with the plain one: sort everything that may be
+taken, take the first n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support import Database
+
+pytestmark = pytest.mark.engine
+
+INT_MIN, INT_MAX = -2147483648, 2147483647
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+FIRST, LAST = UUID(int=0), UUID(int=(1 << 128) - 1)
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+END = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A job in a line, or not quite in it."""
+
+    job_type: str
+    priority: int
+    place: datetime | None
+    id: UUID
+    held: bool = False
+    due: bool = True
+
+    @property
+    def point(self) -> tuple[int, datetime, UUID]:
+        return (~self.priority, self.place or END, self.id)
+
+    @property
+    def free(self) -> bool:
+        return self.place is not None and not self.held and self.due
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of one type's line: behind a point, up to a rank."""
+
+    job_type: str
+    after: tuple[int, datetime, UUID] = (INT_MIN, BEGINNING, FIRST)
+    until: int = INT_MAX
+
+    def holds(self, job: Standing) -> bool:
+        return (
+            job.job_type == self.job_type and job.point > self.after and job.point[0] <= self.until
+        )
+
+
+priorities = st.sampled_from([INT_MAX, 150, 100, 100, 100, 30, 0, -7, INT_MIN])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> list[Standing]:
+    types = [f"type-{n}" for n in range(draw(st.integers(1, 5)))]
+    jobs: list[Standing] = []
+    for number in range(draw(st.integers(0, 60))):
+        place = EPOCH + timedelta(seconds=draw(st.integers(0, 12)))
+        waits = draw(st.integers(0, 9)) == 0
+        jobs.append(
+            Standing(
+                draw(st.sampled_from(types)),
+                draw(priorities),
+                None if waits else place,
+                UUID(int=number + 1),
+                held=draw(st.integers(0, 9)) == 0,
+                due=draw(st.integers(0, 9)) != 0,
+            )
+        )
+    return jobs
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[list[Standing], list[Stretch], int]:
+    jobs = draw(lines())
+    types = sorted({job.job_type for job in jobs} | {"nobody"})
+    stretches: list[Stretch] = []
+    for job_type in types:
+        own = [job for job in jobs if job.job_type == job_type]
+        match draw(st.sampled_from(["none", "whole", "whole", "behind", "lanes"])):
+            case "whole":
+                stretches.append(Stretch(job_type))
+            case "behind" if own:
+                stretches.append(Stretch(job_type, draw(st.sampled_from(own)).point))
+            case "lanes" if own:  # two parts of the line that do not touch
+                rank = draw(st.sampled_from(own)).point[0]
+                stretches.append(Stretch(job_type, until=rank))
+                stretches.append(Stretch(job_type, (rank, END, LAST)))
+            case _:
+                pass
+    return jobs, stretches, draw(st.integers(1, 70))
+
+
+def insert(db: Database, jobs: list[Standing]) -> None:
+    db.execute("truncate jobs_live")
+    for job in jobs:
+        db.execute(
+            "insert into jobs_live (id, job_type, priority, place, run_at, status, worker_id) "
+            "values (%s, %s, %s, %s, case when %s then null else now() + '1 day' end, %s, %s)",
+            job.id,
+            job.job_type,
+            job.priority,
+            job.place,
+            job.due,
+            "claimed" if job.held else "pending",
+            "somebody" if job.held else None,
+        )
+
+
+def claim(db: Database, stretches: list[Stretch], batch: int) -> list[UUID]:
+    return db.column(
+        "select id from howdah.claim('first', %s::int, %s::text[], %s::int[], "
+        "%s::timestamptz[], %s::uuid[], %s::int[])",
+        batch,
+        [stretch.job_type for stretch in stretches],
+        [stretch.after[0] for stretch in stretches],
+        [stretch.after[1] for stretch in stretches],
+        [stretch.after[2] for stretch in stretches],
+        [stretch.until for stretch in stretches],
+    )
+
+
+def test_a_claim_takes_what_a_sort_would_take(db: Database) -> None:
+    # the lines are laid out as they stand, jobs in a worker's hands included
+    db.execute("alter table jobs_live disable trigger guard_arriving")
+    db.execute("set synchronous_commit = off")
+
+    @settings(
+        max_examples=120,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(situations())
+    def holds(situation: tuple[list[Standing], list[Stretch], int]) -> None:
+        jobs, stretches, batch = situation
+        with db.rolled_back():
+            insert(db, jobs)
+            takeable = [j for j in jobs if j.free and any(s.holds(j) for s in stretches)]
+            expected = [j.id for j in sorted(takeable, key=lambda j: j.point)]
+            assert claim(db, stretches, batch) == expected[:batch]
+            # what is left is found by the next claim, in the same order
+            assert claim(db, stretches, 70) == expected[batch : batch + 70]
+
+    holds()
+
+
+def test_the_lines_of_many_types_are_merged(db: Database) -> None:
+    db.execute("set synchronous_commit = off")
+    db.execute(
+        "insert into jobs_live (job_type, priority, place) "
+        "select 'type-' || n % 40, n % 7, timestamptz '2026-01-01' + n * interval '1 second' "
+        "from generate_series(1, 4000) as n"
+    )
+    expected = db.column("select id from jobs_live order by ~priority, place, id")
+    types = [f"type-{n}" for n in range(40)]
+    claimed = [
+        claim.id for batch in (1, 10, 100, 1000, 10_000) for claim in db.claim(*types, batch=batch)
+    ]
+    assert claimed == expected

@@ -61,11 +61,9 @@ def _prose(body: list[str]) -> list[str]:
     lines: list[str] = []
     indented = False
     for line in body:
-        if line.startswith("  ") and not indented:
+        if line.startswith("  ") != indented:
             lines.append("```")
-        elif not line.startswith("  ") and indented:
-            lines.append("```")
-        indented = line.startswith("  ")
+            indented = not indented
         lines.append(line)
     return [*lines, "```"] if indented else lines
 
@@ -76,8 +74,8 @@ def page() -> str:
         "",
         "<!-- Written from src/howdah/sql by `make docs`. Do not edit. -->",
         "",
-        "Every verb takes sets. Where a worker calls it, it asks for the lease and answers with what",
-        "it moved. `howdah sql` prints all of it as one file.",
+        "Every verb takes sets. Where a worker calls it, it asks for the lease and answers with",
+        "what it moved. `howdah sql` prints all of it as one file.",
         "",
     ]
     for folder, title in ROOMS.items():

@@ -6,6 +6,8 @@ Jobs leave a line in the database for every run, so that a story can count them 
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 
 from howdah import JobContext, Queue
 
@@ -25,3 +27,10 @@ async def hang_once(ctx: JobContext, n: int) -> int:
 async def shared(ctx: JobContext, n: int) -> int:
     """Be quick: foreign workers take jobs of this type too."""
     return n
+
+
+@queue.job(run="process")
+def in_a_process(ctx: JobContext) -> None:
+    """Say which process this is, then take for ever."""
+    ctx.emit("pid", os.getpid())
+    time.sleep(3600)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+import psutil
+
 from howdah import Emitted, Lease, Queue, State
 from tests.support.processes import worker_process
 from tests.support.waiting import eventually
@@ -60,6 +62,21 @@ async def test_on_the_last_attempt_the_job_ends_as_failed_and_says_why(
     assert job.last_error is not None
     assert lease.worker_id in job.last_error
     assert "on its last attempt" in job.last_error
+
+
+async def test_the_processes_of_a_killed_worker_do_not_go_on_without_it(
+    queue: Queue, dsn: str
+) -> None:
+    handle = await queue.enqueue("in_a_process")
+    with worker_process(dsn, APP, *OPTIONS) as doomed:
+        pid = 0
+        async for event in handle.events():
+            if isinstance(event, Emitted):
+                pid = int(event.data)
+                break
+        assert psutil.pid_exists(pid)
+        doomed.send_signal(signal.SIGKILL)
+    await eventually(lambda: not psutil.pid_exists(pid))
 
 
 async def is_running(queue: Queue, id: object) -> bool:

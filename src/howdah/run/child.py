@@ -2,6 +2,7 @@
 
 Reads one frame per job, runs the handler, answers with how it ended. The handler's function is
 found by name in a module that is imported here, so only what the program defines can run.
+When the worker dies, so does this process, in the middle of whatever it does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
@@ -132,6 +134,13 @@ async def _awaited(value: Any) -> Any:
     return await value
 
 
+def _listen(pipe: _Pipe, jobs: SimpleQueue[frames.Do]) -> None:
+    """Read jobs in a thread of its own: when the worker dies, the handler at work dies too."""
+    while isinstance(job := pipe.receive(), frames.Do):
+        jobs.put(job)
+    os._exit(0)
+
+
 def main() -> None:
     global _main
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -140,10 +149,11 @@ def main() -> None:
     assert isinstance(begin, frames.Begin)
     sys.path[:] = begin.path
     _main = begin.main
+    jobs: SimpleQueue[frames.Do] = SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, jobs), daemon=True).start()
     pipe.send(frames.Ready())
-    while isinstance(job := pipe.receive(), frames.Do):
-        pipe.send(_do(job, pipe))
-    os._exit(0)  # the worker has gone: whatever the handlers left running goes too
+    while True:
+        pipe.send(_do(jobs.get(), pipe))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,70 @@
+"""What is claimed and not started: few, in order, and never for long."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from howdah.buffer import AHEAD, HOLD, Buffer
+from howdah.job import Claim
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def claims(*priorities: int) -> list[Claim]:
+    return [
+        Claim(UUID(int=n), "mail", priority, "{}", 1, 3, NOW, NOW, NOW)
+        for n, priority in enumerate(priorities)
+    ]
+
+
+def fast_buffer(rate: float = 10_000, batch_size: int = 1000) -> Buffer:
+    """A buffer that has seen jobs end at this rate for a while."""
+    buffer = Buffer(batch_size)
+    for n in range(int(rate)):
+        buffer.ended(n / rate)
+    return buffer
+
+
+def test_at_first_nothing_is_claimed_beyond_the_free_slots() -> None:
+    buffer = Buffer(1000)
+    assert buffer.wanted(free=100) == 100
+    assert buffer.wanted(free=0) == 0
+
+
+def test_fast_jobs_are_held_ready_and_slow_ones_are_not() -> None:
+    assert fast_buffer(10_000).ahead > 10_000 * AHEAD / 2
+    assert fast_buffer(10).ahead == 0
+
+
+def test_no_more_is_claimed_than_a_batch() -> None:
+    assert fast_buffer(200_000, batch_size=500).wanted(free=5000) == 500
+
+
+def test_a_few_free_slots_are_not_worth_a_call_while_something_is_held() -> None:
+    buffer = fast_buffer()
+    buffer.put(claims(*[100] * buffer.ahead), now=0.0)
+    assert buffer.wanted(free=3) == 0
+
+
+def test_a_more_urgent_job_that_comes_later_starts_first() -> None:
+    buffer = Buffer(1000)
+    buffer.put(claims(100, 100, 30), now=0.0)
+    buffer.put(claims(150), now=0.01)
+    assert [buffer.get().priority for _ in range(4)] == [150, 100, 100, 30]
+
+
+def test_what_is_held_for_too_long_is_handed_back_and_less_is_expected() -> None:
+    buffer = fast_buffer()
+    before = buffer.ahead
+    held = claims(100, 30)
+    buffer.put(held, now=1.0)
+    assert buffer.held_too_long(now=1.0 + HOLD / 2) == []
+    assert buffer.held_too_long(now=1.0 + HOLD) == held
+    assert len(buffer) == 0
+    assert buffer.ahead <= before / 4 + 1
+
+
+def test_a_held_job_never_stands_in_the_way_for_a_tenth_of_a_second() -> None:
+    assert HOLD < 0.1
+    assert AHEAD < HOLD

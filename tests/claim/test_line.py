@@ -1,0 +1,85 @@
+"""Where a worker left off: marks leave out what is behind them, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from howdah.claim import FIRST_RANK, FRESH, LAST_RANK, SLOW, Line
+from howdah.job import Claim
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+ranks = st.sampled_from([FIRST_RANK, -151, -101, -31, 0, LAST_RANK])
+places = st.integers(0, 3).map(lambda n: NOW - timedelta(hours=4 - n))
+ids = st.integers(1, 4).map(lambda n: UUID(int=n))
+keys = st.tuples(ranks, places, ids)
+
+
+def claimed(
+    key: tuple[int, datetime, UUID], job_type: str = "mail", age: timedelta = FRESH * 2
+) -> Claim:
+    rank, place, id = key
+    return Claim(id, job_type, ~rank, "{}", 1, 3, place, place, place + age)
+
+
+def slow_line(*claims: Claim) -> Line:
+    line = Line(["mail", "fax"])
+    line.looked(list(claims), took=SLOW * 100, whole=True, now=0.0)
+    return line
+
+
+def covering(line: Line, job_type: str, key: tuple[int, datetime, UUID]) -> int:
+    """Count the stretches a job would be found in."""
+    return sum(
+        t == job_type and (rank, place, id) < key and key[0] <= until
+        for t, rank, place, id, until in zip(*line.behind_marks(), strict=True)
+    )
+
+
+@given(marks=st.lists(keys, max_size=6), key=keys)
+def test_every_job_is_in_exactly_one_stretch_unless_its_lane_is_claimed_up_to_it(
+    marks: list[tuple[int, datetime, UUID]], key: tuple[int, datetime, UUID]
+) -> None:
+    line = slow_line(*(claimed(mark) for mark in marks))
+    behind = any(mark[0] == key[0] and key <= mark for mark in marks)
+    assert covering(line, "mail", key) == (0 if behind else 1)
+    assert covering(line, "fax", key) == 1, "another type's marks are not its own"
+
+
+@given(key=keys)
+def test_the_whole_line_leaves_nothing_out(key: tuple[int, datetime, UUID]) -> None:
+    line = Line(["mail", "fax", "mail"])
+    assert line.job_types == ["fax", "mail"]
+    assert covering(line, "mail", key) == 1
+
+
+def test_while_looks_are_quick_every_look_is_a_whole_one() -> None:
+    line = Line(["mail"])
+    line.looked([claimed((0, NOW, UUID(int=1)))], took=SLOW / 2, whole=True, now=0.0)
+    assert line.next_look(0.1) == (line.whole(), True)
+
+
+def test_a_slow_line_is_looked_at_behind_its_marks_and_as_a_whole_again_in_time() -> None:
+    line = slow_line(claimed((0, NOW, UUID(int=1))))
+    stretches, whole = line.next_look(0.1)
+    assert not whole
+    assert stretches == line.behind_marks() != line.whole()
+    due = SLOW * 100 / 0.02
+    assert line.next_look(due - 0.1)[1] is False
+    assert line.next_look(due)[1] is True
+
+
+def test_a_line_that_became_quick_again_forgets_its_marks() -> None:
+    line = slow_line(claimed((0, NOW, UUID(int=1))))
+    line.looked([], took=SLOW / 2, whole=True, now=500.0)
+    assert line.next_look(500.1) == (line.whole(), True)
+
+
+def test_no_mark_covers_the_last_moments_of_the_line() -> None:
+    """A transaction that began a moment ago may still commit a job with an earlier place."""
+    line = slow_line(claimed((0, NOW, UUID(int=1)), age=FRESH / 2))
+    assert line.behind_marks() == line.whole()

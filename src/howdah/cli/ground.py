@@ -83,14 +83,26 @@ def on_queue(dsn: str | None, work: Callable[[Queue], Awaitable[T]]) -> T:
 
 
 def screen() -> Console:
-    """Return the console for data, as wide as there is room."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=WIDE)
+    """Return the console for data, as wide as there is room; it reads no markup."""
+    return Console(
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=None if sys.stdout.isatty() else WIDE,
+    )
 
 
 def show(what: RenderableType) -> None:
-    """Print something for people to stdout."""
-    screen().print(what, soft_wrap=isinstance(what, str | Text))
+    """Print something for people to stdout; in pipes without the blanks at the end of lines."""
+    console = screen()
+    soft_wrap = isinstance(what, str | Text)
+    if console.is_terminal:
+        console.print(what, soft_wrap=soft_wrap)
+        return
+    with console.capture() as captured:
+        console.print(what, soft_wrap=soft_wrap)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def show_json(value: object) -> None:

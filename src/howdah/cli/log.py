@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from howdah.cli.words import clean
+
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -16,6 +18,10 @@ class Plain(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Keep a message on its line: an error's text must not look like another line."""
+        return clean(super().formatMessage(record)).replace("\n", "\\n")
 
 
 class Json(logging.Formatter):

@@ -9,8 +9,8 @@ from uuid import UUID
 import click
 import msgspec
 from rich.console import Group, RenderableType
+from rich.highlighter import JSONHighlighter
 from rich.padding import Padding
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -89,11 +89,7 @@ def _json(title: str, value: object) -> Generator[RenderableType]:
     written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     yield Text()
     yield Text(title, style="bold")
-    if ground.screen().is_terminal:
-        code = Syntax(written, "json", background_color="default", word_wrap=True)
-        yield Padding(code, (0, 0, 0, 2))
-    else:
-        yield Padding(Text(written), (0, 0, 0, 2))
+    yield Padding(JSONHighlighter()(written), (0, 0, 0, 2))
 
 
 def _error(entry: dict[str, Any]) -> Generator[RenderableType]:

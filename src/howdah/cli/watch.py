@@ -9,7 +9,8 @@ per change. With --json: one JSON document per line. All three read the same eve
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, Protocol, assert_never
 from uuid import UUID
@@ -81,7 +82,7 @@ class View(Protocol):
 def _view(job: Job, as_json: bool) -> View:
     if as_json:
         return JsonLines()
-    return Bar(job) if ground.screen().is_terminal else Lines(job)
+    return Bar(job) if ground.screen().is_terminal else Lines()
 
 
 class Pace:
@@ -125,8 +126,7 @@ class JsonLines:
 class Lines:
     """One plain line per change."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self) -> None:
         self._pace = Pace()
 
     def open(self) -> AbstractContextManager[Any]:
@@ -142,7 +142,7 @@ class Lines:
             case Emitted():
                 ground.show(_emitted(event))
             case Ended():
-                ground.show(_ended(event, self._job))
+                ground.show(_ended(event))
             case _:
                 assert_never(event)
 
@@ -151,22 +151,27 @@ class Bar:
     """A live bar, and everything else above it."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
         self._pace = Pace()
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("[bold]{task.description}", markup=True),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=None),
             TextColumn("{task.percentage:>3.0f}%"),
             _Stage(),
             console=ground.screen(),
             expand=True,
         )
-        type_ = words.one_line(job.job_type).replace("[", "\\[")
-        self._task = self._progress.add_task(type_, total=100, stage="", status=State.PENDING)
+        self._task = self._progress.add_task(
+            words.one_line(job.job_type), total=100, stage="", status=State.PENDING
+        )
+        self._end: Ended | None = None
 
-    def open(self) -> AbstractContextManager[Any]:
-        return self._progress
+    @contextmanager
+    def open(self) -> Generator[None]:
+        with self._progress:
+            yield
+        if self._end is not None:
+            ground.show(_ended(self._end))
 
     def tell(self, event: Event) -> None:
         match event:
@@ -183,8 +188,7 @@ class Bar:
             case Emitted():
                 self._progress.print(_emitted(event))
             case Ended():
-                self._progress.refresh()
-                self._progress.print(_ended(event, self._job))
+                self._end = event
             case _:
                 assert_never(event)
 
@@ -210,7 +214,7 @@ def _emitted(event: Emitted) -> RenderableType:
     )
 
 
-def _ended(event: Ended, job: Job) -> Text:
+def _ended(event: Ended) -> Text:
     line = words.status(event.status)
     if event.status is not State.COMPLETED:
         line.append(f": {words.clean(event.error or 'no error was left')}", style="default")

@@ -44,7 +44,10 @@ def demo() -> None:
     console.print(
         Text("Starting a private PostgreSQL in a temporary folder, and two workers.", style="dim")
     )
-    played, held = asyncio.run(_demo(console))
+    try:
+        played, held = asyncio.run(_demo(console))
+    except asyncio.CancelledError:  # told to go, and everything is cleared away
+        raise KeyboardInterrupt from None
     _summary(console, played, held)
     ground.leave(Exit.OK if all(one.held for one in held) else Exit.FAILED)
 

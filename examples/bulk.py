@@ -1,0 +1,48 @@
+"""Bulk: hand ten thousand jobs over as one stream, and let a worker drain them.
+
+Run it: python examples/bulk.py
+
+`enqueue_many` takes any iterable of drafts, streams it through COPY without ever holding it
+all, and hands over either every job or none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+from howdah import Draft, Queue, State
+
+COUNT = 10_000
+
+queue = Queue()
+
+
+@queue.job
+async def square(n: int) -> int:
+    return n * n
+
+
+def drafts() -> Iterator[Draft]:
+    for n in range(COUNT):
+        yield square.draft(n=n)
+
+
+async def main() -> None:
+    async with queue:
+        began = time.monotonic()
+        count = await square.enqueue_many(drafts())
+        print(f"handed over {count:,} jobs in {time.monotonic() - began:.1f}s")
+
+        began = time.monotonic()
+        async with queue.worker() as worker:
+            await worker.run_until_idle()
+        print(f"worked on them for {time.monotonic() - began:.1f}s")
+
+        counts = await queue.counts()
+        print(f"completed so far: {counts['square'][State.COMPLETED]:,}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,52 @@
+"""Transaction: a job is part of your own transaction, and comes and goes with it.
+
+Run it: python examples/transaction.py
+
+`conn` is any connection or session of yours: asyncpg here; psycopg, SQLAlchemy and Django too.
+Committed: workers see the order and the job. Rolled back: there never was either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+
+from howdah import Queue
+from howdah.embedded import join
+
+
+async def main() -> None:
+    with join() as server:  # your own database would have an address of its own
+        queue = Queue(server.dsn)
+
+        @queue.job
+        async def confirm(order: int) -> str:
+            return f"order {order} is confirmed"
+
+        await queue.install()
+        async with queue, queue.worker():
+            connection = await asyncpg.connect(server.dsn)
+            await connection.execute("create table if not exists orders (id int)")
+
+            async with connection.transaction():
+                await connection.execute("insert into orders values (1)")
+                handle = await confirm.options(conn=connection).enqueue(order=1)
+            print("committed:", await handle.result(timeout=30))
+
+            try:
+                async with connection.transaction():
+                    await connection.execute("insert into orders values (2)")
+                    await confirm.options(conn=connection).enqueue(order=2)
+                    raise RuntimeError("the card was declined")
+            except RuntimeError as error:
+                print("rolled back:", error)
+
+            jobs = await queue.jobs(job_type="confirm")
+            print("orders with a job:", {job.data["order"] for job in jobs})
+            await connection.execute("drop table orders")
+            await connection.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

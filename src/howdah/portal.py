@@ -13,12 +13,13 @@ import asyncio
 import atexit
 import os
 import threading
+import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from howdah.errors import HowdahError
 
@@ -33,6 +34,18 @@ R = TypeVar("R")
 CHUNK = 500  # items of a stream that cross to the loop at a time
 PATIENCE = 5.0  # seconds for tasks to clean up when the thread is ended
 _END: Any = object()
+
+
+class Guest(Protocol):
+    """Who keeps something on the portal's loop."""
+
+    async def close(self) -> None:
+        """Let go of it; called on the loop before it ends."""
+        ...
+
+    def renew(self) -> None:
+        """Begin anew in a forked child, and leave what was inherited alone."""
+        ...
 
 
 class _Portal:
@@ -51,7 +64,8 @@ class _Portal:
                 break
             except (SystemExit, KeyboardInterrupt):  # of one task, which its caller is told
                 continue
-        self.loop.run_until_complete(self._clean_up())
+        with suppress(TimeoutError):
+            self.loop.run_until_complete(self._clean_up())
         self.loop.close()
 
     async def _clean_up(self) -> None:
@@ -60,6 +74,8 @@ class _Portal:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=PATIENCE)
+        closing = [guest.close() for guest in list(_guests)]
+        await asyncio.wait_for(asyncio.gather(*closing, return_exceptions=True), PATIENCE)
         await self.loop.shutdown_asyncgens()
 
     @property
@@ -127,6 +143,7 @@ class _Call(Future[T]):
 
 _portal: _Portal | None = None
 _mutex = threading.Lock()
+_guests: weakref.WeakSet[Guest] = weakref.WeakSet()
 _left_behind: list[object] = []
 
 
@@ -150,6 +167,11 @@ def _start(work: Coroutine[Any, Any, T]) -> _Call[T]:
     )
 
 
+def welcome(guest: Guest) -> None:
+    """Tell a guest when the loop ends and when the process was forked."""
+    _guests.add(guest)
+
+
 def leave_behind(inherited: object) -> None:
     """Keep what a forked child inherited and must not close: the sockets are the parent's too."""
     _left_behind.append(inherited)
@@ -160,6 +182,8 @@ def _after_fork() -> None:
     _mutex = threading.Lock()  # another thread of the parent may have held it
     leave_behind(_portal)
     _portal = None
+    for guest in list(_guests):
+        guest.renew()
 
 
 if hasattr(os, "register_at_fork"):
@@ -168,14 +192,14 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def close() -> None:
-    """End the thread, if it runs; the next call starts another. Close the queues before."""
+    """Let every queue go and end the thread, if it runs; the next call starts another."""
     global _portal
     with _mutex:
         portal, _portal = _portal, None
         if portal is not None:
             portal.loop.call_soon_threadsafe(portal.loop.stop)
     if portal is not None and not portal.is_here:
-        portal.thread.join(PATIENCE * 2)
+        portal.thread.join(PATIENCE * 3)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -8,8 +8,6 @@ thread, where that connection lives.
 
 from __future__ import annotations
 
-import os
-import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 from uuid import UUID
@@ -24,8 +22,6 @@ from howdah.store import Store, borrowed
 T = TypeVar("T")
 R = TypeVar("R")
 
-_twins: weakref.WeakSet[Twin] = weakref.WeakSet()
-
 
 class Twin:
     """One queue's stand-in on the portal's thread."""
@@ -33,7 +29,7 @@ class Twin:
     def __init__(self, queue: Queue) -> None:
         self._original = queue
         self.queue: Queue = queue.another()
-        _twins.add(self)
+        portal.welcome(self)
 
     @property
     def store(self) -> Store:
@@ -46,8 +42,10 @@ class Twin:
     def handle(self, id: UUID) -> Handle[Any]:
         return self.queue.handle(id)
 
+    async def close(self) -> None:
+        await self.queue.close()
+
     def renew(self) -> None:
-        """Begin anew in a forked child."""
         portal.leave_behind(self.queue)
         self.queue = self._original.another()
 
@@ -74,12 +72,3 @@ class Twin:
         if conn is None:
             return portal.feed(items, send)
         return self.run(send(items), conn)
-
-
-def _after_fork() -> None:
-    for twin in list(_twins):
-        twin.renew()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,257 @@
+"""The portal: one private thread, interrupted, closed and refused as promised."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+from collections.abc import AsyncGenerator, Generator, Iterable
+
+import pytest
+
+from howdah import HowdahError, SyncQueue, portal
+
+
+def portals() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name == "howdah-portal"]
+
+
+async def where() -> int:
+    return threading.get_ident()
+
+
+def test_every_call_runs_on_one_daemon_thread() -> None:
+    seen = {portal.run(where()) for _ in range(3)}
+    (thread,) = portals()
+    assert seen == {thread.ident}
+    assert thread.daemon
+
+
+def test_what_the_coroutine_raises_is_raised() -> None:
+    async def broken() -> None:
+        raise LookupError("on the other side")
+
+    with pytest.raises(LookupError, match="on the other side"):
+        portal.run(broken())
+
+
+def test_an_interrupt_cancels_what_was_waited_for() -> None:
+    waits, cleaned_up = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        try:
+            waits.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cleaned_up.set()
+
+    def interrupt() -> None:
+        waits.wait(20)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        portal.run(wait())
+    assert cleaned_up.is_set()
+
+
+def test_a_task_that_asks_to_exit_ends_its_call_and_not_the_thread() -> None:
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        portal.run(leave())
+    assert portal.run(where()) in {thread.ident for thread in portals()}
+
+
+def test_a_call_from_its_own_thread_is_refused(dsn: str) -> None:
+    sync = SyncQueue(dsn)
+
+    async def call() -> None:
+        sync.counts()
+
+    async def call_many() -> None:
+        sync.enqueue_many([])
+
+    for refused in (call(), call_many()):
+        with pytest.raises(HowdahError, match="use the async Queue"):
+            portal.run(refused)
+    assert sync.counts() == {}
+    sync.close()
+
+
+async def test_a_call_from_another_loop_works_and_blocks() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    await asyncio.sleep(0)
+    before = turns
+    assert portal.run(where()) != threading.get_ident()
+    assert turns == before
+    task.cancel()
+
+
+def test_closing_ends_the_thread_and_the_next_call_starts_another() -> None:
+    portal.run(where())
+    (first,) = portals()
+    portal.close()
+    portal.close()
+    assert not first.is_alive()
+    assert portal.run(where()) != threading.get_ident()
+    (second,) = portals()
+    assert second is not first
+
+
+def test_closing_tells_those_who_still_wait() -> None:
+    waits = threading.Event()
+    told: list[BaseException] = []
+
+    async def wait() -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
+    def caller() -> None:
+        try:
+            portal.run(wait())
+        except HowdahError as error:
+            told.append(error)
+
+    thread = threading.Thread(target=caller)
+    thread.start()
+    assert waits.wait(20)
+    portal.close()
+    thread.join(20)
+    assert [str(error) for error in told] == ["the sync queue's thread was ended during this call"]
+
+
+# ── streams out ───────────────────────────────────────────────────────────────────────────
+
+
+def numbers(closed: threading.Event) -> AsyncGenerator[int, None]:
+    async def generate() -> AsyncGenerator[int, None]:
+        try:
+            for n in range(5):
+                await asyncio.sleep(0)
+                yield n
+        finally:
+            closed.set()
+
+    return generate()
+
+
+def test_a_stream_comes_item_by_item() -> None:
+    closed = threading.Event()
+    assert list(portal.each(numbers(closed))) == [0, 1, 2, 3, 4]
+    assert closed.is_set()
+
+
+def test_a_stream_that_is_left_early_is_closed() -> None:
+    closed = threading.Event()
+    stream = portal.each(numbers(closed))
+    assert next(stream) == 0
+    stream.close()
+    assert closed.is_set()
+
+
+def test_a_stream_dropped_on_the_portals_own_thread_is_closed() -> None:
+    closed = threading.Event()
+    kept = [portal.each(numbers(closed))]
+    assert next(kept[0]) == 0
+
+    async def drop() -> None:
+        kept.clear()
+        gc.collect()
+
+    portal.run(drop())
+    assert closed.wait(20)
+
+
+# ── streams in ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_items_of_a_stream_are_made_in_the_callers_thread() -> None:
+    made_in: set[int] = set()
+
+    def source() -> Generator[int]:
+        for n in range(3 * portal.CHUNK):
+            made_in.add(threading.get_ident())
+            yield n
+
+    async def read(stream: AsyncGenerator[int, None]) -> list[int]:
+        assert threading.get_ident() not in made_in
+        return [item async for item in stream]
+
+    assert portal.feed(source(), read) == list(range(3 * portal.CHUNK))
+    assert made_in == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("size", [0, 1, portal.CHUNK - 1, portal.CHUNK, portal.CHUNK + 1])
+def test_a_stream_of_any_length_arrives_whole(size: int) -> None:
+    async def read(stream: AsyncGenerator[int, None]) -> int:
+        return len([item async for item in stream])
+
+    assert portal.feed(range(size), read) == size
+
+
+def test_no_more_is_made_than_is_read() -> None:
+    made = 0
+
+    def source() -> Generator[int]:
+        nonlocal made
+        while True:
+            made += 1
+            yield made
+
+    async def read(stream: AsyncGenerator[int, None]) -> int:
+        async for item in stream:
+            if item > portal.CHUNK:
+                return item
+        return 0
+
+    assert portal.feed(source(), read) == portal.CHUNK + 1
+    assert made == 2 * portal.CHUNK
+
+
+def test_a_source_that_breaks_raises_its_own_error_and_nothing_is_enqueued(
+    sync: SyncQueue,
+) -> None:
+    def source() -> Generator[int]:
+        yield from range(2 * portal.CHUNK)
+        raise ConnectionError("the file server went away")
+
+    drafts = (sync.draft("mail", {"n": n}) for n in source())
+    with pytest.raises(ConnectionError, match="the file server went away"):
+        sync.enqueue_many(drafts)
+    assert sync.counts() == {}
+
+
+def test_a_source_may_use_the_queue_while_it_is_read(sync: SyncQueue) -> None:
+    first = sync.enqueue("mail", {"n": 0})
+
+    def source() -> Iterable[int]:
+        yield len(sync.jobs())
+
+    assert sync.enqueue_many(sync.draft("mail", {"n": n}) for n in source()) == 1
+    assert {job.data["n"] for job in sync.jobs()} == {0, 1}
+    assert first.status().finished is False
+
+
+def test_an_interrupt_of_a_stream_enqueues_nothing(sync: SyncQueue) -> None:
+    def source() -> Generator[int]:
+        yield from range(2 * portal.CHUNK)
+        os.kill(os.getpid(), signal.SIGINT)
+        yield from range(2 * portal.CHUNK)
+
+    drafts = (sync.draft("mail", {"n": n}) for n in source())
+    with pytest.raises(KeyboardInterrupt):
+        sync.enqueue_many(drafts)
+    assert sync.counts() == {}

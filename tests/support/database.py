@@ -83,7 +83,7 @@ class Session:
         self.connection = psycopg.Connection[Row].connect(
             dsn, autocommit=True, row_factory=dict_row
         )
-        self.connection.execute("set search_path = howdah, public")
+        self.connection.execute("set search_path = howdah, public; set statement_timeout = '30s'")
         self.pid = self.connection.info.backend_pid
         clock.follow(self)
 

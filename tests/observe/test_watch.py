@@ -1,0 +1,109 @@
+"""Those who follow a job hear of its changes; a job that nobody follows makes no noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from howdah.states import State
+from tests.support import Claimed, Database
+from tests.support.listener import Listener
+
+pytestmark = pytest.mark.engine
+
+HOUR = timedelta(hours=1)
+
+
+def watch(db: Database, *ids: UUID) -> dict[UUID, State]:
+    rows = db.rows("select id, status from howdah.watch(%s)", list(ids))
+    return {row["id"]: State(row["status"]) for row in rows}
+
+
+def news(listener: Listener) -> list[set[UUID]]:
+    heard = listener.heard()
+    assert {message.channel for message in heard} <= {"howdah_news"}
+    assert all(len(message.payload.encode()) < 8000 for message in heard)
+    return [{UUID(word) for word in message.payload.split()} for message in heard]
+
+
+def recover(db: Database, claims: list[Claimed]) -> object:
+    db.clock.advance(HOUR)
+    return db.recover_stale_jobs()
+
+
+CHANGES: dict[str, Callable[[Database, list[Claimed]], object]] = {
+    "start": lambda db, claims: db.start(claims),
+    "progress": lambda db, claims: db.progress(claims, 50),
+    "emit": lambda db, claims: db.emit(claims, "frame"),
+    "complete": lambda db, claims: db.complete(claims),
+    "retry": lambda db, claims: db.retry(claims),
+    "fail": lambda db, claims: db.fail(claims),
+    "release": lambda db, claims: db.release(claims),
+    "cancel by its worker": lambda db, claims: db.cancel_held(claims),
+    "recover": recover,
+    "plain complete": lambda db, claims: db.plain(
+        "UPDATE jobs SET status='completed' WHERE id=$1", claims[0].id
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_a_watched_job_is_announced(db: Database, change: str) -> None:
+    job = db.enqueue("mail")
+    claims = db.claim("mail")
+    listener = Listener(db)
+    assert watch(db, job) == {job: State.CLAIMED}
+    assert news(listener) == []
+    CHANGES[change](db, claims)
+    assert news(listener) == [{job}]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_that_nobody_follows_is_not(db: Database, change: str) -> None:
+    db.enqueue("mail")
+    claims = db.claim("mail")
+    listener = Listener(db)
+    CHANGES[change](db, claims)
+    assert news(listener) == []
+
+
+def test_a_worker_hears_that_its_job_was_cancelled(db: Database) -> None:
+    held, pending = db.enqueue("mail"), db.enqueue("other")
+    db.claim("mail")
+    listener = Listener(db)
+    assert db.cancel(held, pending) == {held, pending}
+    assert news(listener) == [{held}]
+
+
+def test_watching_tells_how_things_are(db: Database) -> None:
+    done, live = db.enqueue("mail"), db.enqueue("other")
+    db.complete(db.claim("mail"))
+    assert watch(db, done, live, uuid4()) == {done: State.COMPLETED, live: State.PENDING}
+
+
+def test_a_watched_job_stays_watched_until_it_ends(db: Database) -> None:
+    job = db.enqueue("mail")
+    watch(db, job)
+    listener = Listener(db)
+    db.retry(db.claim("mail"))
+    db.start(db.claim("mail"))
+    assert news(listener) == [{job}, {job}]
+    db.cancel(job)
+    assert news(listener) == [{job}]
+    db.requeue(job)
+    db.start(db.claim("mail"))
+    assert news(listener) == []  # a new life: who wants to follow it asks again
+
+
+def test_many_ids_are_cut_into_messages_that_fit(db: Database) -> None:
+    jobs = set(db.enqueue_many([{"job_type": "mail"}] * 450))
+    watch(db, *jobs)
+    claims = db.claim("mail", batch=450)
+    listener = Listener(db)
+    db.complete(claims)
+    told = news(listener)
+    assert sorted(len(ids) for ids in told) == [50, 200, 200]
+    assert set[UUID]().union(*told) == jobs

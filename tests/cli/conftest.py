@@ -1,0 +1,23 @@
+"""The command line on a fresh database, and jobs in every state to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from howdah.client_sync import SyncQueue
+from tests.cli.support import Cli
+
+
+@pytest.fixture
+def cli(dsn: str) -> Cli:
+    """Commands run in this process, on a fresh database with the schema."""
+    return Cli(dsn)
+
+
+@pytest.fixture
+def jobs(dsn: str) -> Generator[SyncQueue]:
+    """The same database for the test itself."""
+    with SyncQueue(dsn) as queue:
+        yield queue

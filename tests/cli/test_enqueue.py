@@ -1,0 +1,116 @@
+"""howdah enqueue: what is typed becomes a job."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from howdah import Queue, State
+from howdah.client_sync import SyncQueue
+from tests.cli.support import Cli, started
+
+
+def test_it_prints_the_id_and_nothing_else(cli: Cli, jobs: SyncQueue) -> None:
+    printed = cli.ok("enqueue", "resize", "path=a.png", "width=320")
+    job = jobs.get(UUID(printed.strip()))
+    assert (job.job_type, job.data) == ("resize", {"path": "a.png", "width": 320})
+    assert (job.priority, job.max_attempts, job.status) == (100, 3, State.PENDING)
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("1", 1),
+        ("1.5", 1.5),
+        ("true", True),
+        ("null", None),
+        ('"1"', "1"),
+        ('["a"]', ["a"]),
+        ("a.png", "a.png"),
+        ("", ""),
+        ("a=b", "a=b"),
+        ("NaN", "NaN"),
+        ("01", "01"),
+    ],
+)
+def test_a_value_is_json_if_it_can_be(cli: Cli, jobs: SyncQueue, typed: str, value: object) -> None:
+    id = cli.json("enqueue", "any", f"value={typed}")["id"]
+    assert jobs.get(id).data == {"value": value}
+
+
+def test_data_comes_from_an_option_or_from_stdin(cli: Cli, jobs: SyncQueue) -> None:
+    given = cli.ok("enqueue", "any", "--data", '{"a": 1, "b": 2}', "b=3").strip()
+    assert jobs.get(given).data == {"a": 1, "b": 3}
+    read = cli.ok("enqueue", "any", "--data", "-", input='{"a": "ü"}').strip()
+    assert jobs.get(read).data == {"a": "ü"}
+
+
+def test_options_reach_the_job(cli: Cli, jobs: SyncQueue) -> None:
+    id = cli.ok("enqueue", "any", "--priority", "-7", "--max-attempts", 9, "--delay", "1h30m")
+    job = jobs.get(id.strip())
+    assert (job.priority, job.max_attempts) == (-7, 9)
+    assert job.run_at is not None
+    assert job.run_at - job.created_at == pytest.approx(
+        timedelta(minutes=90), abs=timedelta(seconds=1)
+    )
+    at = jobs.get(cli.ok("enqueue", "any", "--run-at", "2030-01-31T18:00:00+02:00").strip()).run_at
+    assert at == datetime(2030, 1, 31, 16, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("explicit", 150), ("Discovered", 100), ("backfill", 30), ("150", 150)]
+)
+def test_priorities_have_names(cli: Cli, jobs: SyncQueue, name: str, number: int) -> None:
+    assert jobs.get(cli.ok("enqueue", "any", "--priority", name).strip()).priority == number
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--delay", "10"], "write a number and a unit"),
+        (["--delay", "-1s"], "write a number and a unit"),
+        (["--delay", "99999999999d"], "longer than a duration can be"),
+        (["--delay", "1s", "--run-at", "2030-01-01T00:00:00Z"], "not both"),
+        (["--run-at", "2030-01-01T00:00:00"], "no time zone"),
+        (["--run-at", "tomorrow"], "not an instant"),
+        (["--priority", "urgent"], "explicit, discovered, backfill"),
+        (["--priority", "99999999999"], "priority lies between"),
+        (["--max-attempts", "0"], "at least 1"),
+        (["path"], "not KEY=VALUE"),
+        (["=1"], "not KEY=VALUE"),
+        (["a=1", "a=2"], "given twice"),
+        (["--data", "{"], "this is not JSON"),
+        (["--data", "[1]"], "a payload is a JSON object"),
+        (["a=\ud800"], "surrogate"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(
+    cli: Cli, jobs: SyncQueue, arguments: list[str], words: str
+) -> None:
+    refused = cli("enqueue", "any", *arguments)
+    assert refused.exit_code == 2
+    assert words in " ".join(refused.stderr.split())
+    assert jobs.jobs() == []
+
+
+async def test_wait_prints_the_result_and_tells_a_failure_apart(queue: Queue, dsn: str) -> None:
+    @queue.job
+    async def double(n: int) -> int:
+        if n < 0:
+            raise ValueError("only what is positive")
+        return n * 2
+
+    async with queue.worker():
+        for arguments, code, printed in (
+            (("double", "n=21"), 0, "42\n"),
+            (("double", "n=-1", "--max-attempts", 1), 1, ""),
+        ):
+            with started("enqueue", *arguments, "--wait", "--dsn", dsn) as waiting:
+                stdout, stderr = await asyncio.to_thread(waiting.communicate, timeout=30)
+            id, _, rest = stdout.partition("\n")
+            assert (waiting.returncode, rest) == (code, printed)
+            assert (await queue.get(id)).status.finished
+            assert ("error: the job is failed: ValueError: only what" in stderr) == (code == 1)

@@ -1,0 +1,133 @@
+"""howdah jobs and howdah show: what people and programs read about jobs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+from howdah.client_sync import SyncQueue
+from tests.cli.support import Cli, claim, completed, failed, invoke, on_a_terminal
+
+
+def ids(printed: str) -> list[str]:
+    return re.findall(r"^[0-9a-f-]{36}", printed, re.MULTILINE)
+
+
+def test_newest_first_and_the_next_page_is_a_command_away(cli: Cli, jobs: SyncQueue) -> None:
+    made = [str(jobs.enqueue("mail", {"n": n}).id) for n in range(5)][::-1]
+    page = cli("jobs", "--limit", 2, "--type", "mail")
+    seen = ids(page.stdout)
+    while match := re.search(r"next page: howdah (.*)", page.stderr):
+        page = invoke(*shlex.split(match.group(1)))
+        seen += ids(page.stdout)
+    assert seen == made
+
+
+def test_filters_are_by_state_type_and_worker(cli: Cli, jobs: SyncQueue) -> None:
+    waits = jobs.enqueue("mail").id
+    broke = failed(jobs, "report")
+    done = completed(jobs, "report")
+    jobs.enqueue("scan")
+    (held,) = claim(jobs, "scan", worker_id="somebody else")
+    assert ids(cli.ok("jobs", "--status", "pending")) == [str(waits)]
+    assert ids(cli.ok("jobs", "--status", "failed", "--status", "completed")) == [
+        str(done),
+        str(broke),
+    ]
+    assert ids(cli.ok("jobs", "--type", "mail", "--type", "scan")) == [str(held.id), str(waits)]
+    assert ids(cli.ok("jobs", "--worker", "somebody else")) == [str(held.id)]
+    nothing = cli("jobs", "--type", "nobody")
+    assert (nothing.exit_code, nothing.stdout, nothing.stderr) == (0, "", "no jobs here\n")
+
+
+def test_a_state_that_is_none_is_refused_with_those_that_are(cli: Cli) -> None:
+    refused = cli("jobs", "--status", "done")
+    assert refused.exit_code == 2
+    assert "'pending', 'claimed', 'running'" in refused.stderr
+
+
+def test_an_id_is_a_whole_uuid(cli: Cli) -> None:
+    for command in (["show", "0190"], ["watch", "0190"], ["cancel", "0190"], ["requeue", "0190"]):
+        refused = cli(*command)
+        assert refused.exit_code == 2
+        assert "'0190' is not a job id" in refused.stderr
+
+
+def test_json_is_the_whole_job(cli: Cli, jobs: SyncQueue) -> None:
+    id = failed(jobs, "report", "ValueError: no")
+    (listed,) = cli.json("jobs")
+    assert listed == cli.json("show", id)
+    assert (listed["id"], listed["status"], listed["data"]) == (str(id), "failed", {})
+    assert listed["errors"][0]["error"] == "ValueError: no"
+
+
+def test_show_tells_everything(cli: Cli, jobs: SyncQueue) -> None:
+    jobs.enqueue("resize", {"path": "a.png"}, priority=150)
+    (job,) = claim(jobs, "resize", worker_id="first")
+    jobs.fail(job, "OSError: disk full")
+    (job,) = claim(jobs, "resize", worker_id="second")
+    jobs.complete(job, {"bytes": 1234})
+    printed = " ".join(cli.ok("show", job.id).split())
+    for fact in (
+        f"id {job.id}",
+        "type resize",
+        "status completed",
+        "priority 150 (explicit)",
+        "progress 100%",
+        "attempts 2 of 3",
+        "worker second",
+        'payload { "path": "a.png" }',
+        'result { "bytes": 1234 }',
+        "attempt 1 on first OSError: disk full",
+    ):
+        assert fact in printed
+
+
+def test_show_has_the_traceback_of_each_attempt(cli: Cli, jobs: SyncQueue) -> None:
+    @jobs.job(max_attempts=1)
+    def explode() -> None:
+        raise ValueError("boom")
+
+    handle = explode.enqueue()
+    with jobs.worker() as worker:
+        worker.run_until_idle()
+    printed = cli.ok("show", handle.id)
+    assert "ValueError: boom" in printed
+    assert "Traceback (most recent call last):" in printed
+    assert 'raise ValueError("boom")' in printed
+
+
+def test_text_from_the_database_steers_neither_terminal_nor_table(
+    cli: Cli, jobs: SyncQueue
+) -> None:
+    id = failed(jobs, "report", "\x1b[2J\x07 [bold]loud[/bold] :smile:\nsecond line")
+    for printed in (
+        cli.ok("jobs"),
+        cli.ok("show", id),
+        on_a_terminal("jobs", "--dsn", cli.dsn, COLUMNS="200"),
+        on_a_terminal("show", id, "--dsn", cli.dsn),
+        cli("watch", id).stdout,
+    ):
+        assert "\x1b[2J" not in printed
+        assert "\x07" not in printed
+        assert r"\x1b[2J\x07 [bold]loud[/bold] :smile:" in printed
+    assert len(cli.ok("jobs").splitlines()) == 2
+
+
+def test_colours_are_for_terminals(cli: Cli, jobs: SyncQueue) -> None:
+    id = failed(jobs, "report")
+    for command in (["jobs"], ["show", str(id)], ["stats"], ["watch", str(id)]):
+        assert "\x1b" not in cli(*command).output
+        assert "\x1b[1;31m" in on_a_terminal(*command, "--dsn", cli.dsn)
+        assert "\x1b[1;31m" not in on_a_terminal(*command, "--dsn", cli.dsn, NO_COLOR="1")
+
+
+def test_json_has_no_colours_on_a_terminal_either(cli: Cli, jobs: SyncQueue) -> None:
+    failed(jobs, "report")
+    assert len(json.loads(on_a_terminal("jobs", "--json", "--dsn", cli.dsn))) == 1
+
+
+def test_an_id_is_never_cut(cli: Cli, jobs: SyncQueue) -> None:
+    id = jobs.enqueue("a_type_with_a_rather_long_name_that_takes_room" * 3).id
+    assert str(id) in on_a_terminal("jobs", "--dsn", cli.dsn, COLUMNS="60")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import click
+from rich.cells import cell_len
 from rich.table import Table
 
 from howdah import Queue
@@ -16,7 +17,11 @@ from howdah.job import Job
 from howdah.states import State
 from howdah.store.address import without_password
 
-ROOMY = 120  # columns from which on the worker is shown as well
+GAP = 2
+BY_IMPORTANCE = {  # and the least number of characters they are good for
+    **{"ID": 36, "STATUS": 9, "TYPE": 8, "TRY": 3, "AGE": 3, "DONE": 4, "PRIO": 4},
+    **{"STAGE": 8, "ERROR": 16, "WORKER": 12},
+}
 
 
 @click.command()
@@ -63,7 +68,7 @@ def jobs(
     if not page:
         ground.remark("no jobs here" if statuses or types or worker or before else "no jobs yet")
         return
-    ground.show(_table(page))
+    ground.show(_table(page, ground.screen().width))
     if len(page) == limit:
         command = ["howdah", "jobs"]
         for name, values in (("--status", statuses), ("--type", types)):
@@ -77,26 +82,45 @@ def jobs(
         ground.remark(f"next page: {shlex.join(command)}")
 
 
-def _table(page: Sequence[Job]) -> Table:
-    roomy = ground.screen().width >= ROOMY
-    table = ground.table(
-        "ID", "TYPE", "STATUS", "PRIO", "TRY", "AGE", "PROGRESS", right=("PRIO", "TRY", "AGE")
+def _table(page: Sequence[Job], width: int) -> Table:
+    """Lay a page out: ids in full, the rest as far as there is room."""
+    rows = [_row(job) for job in page]
+    widths = _widths(
+        {name: max(cell_len(name), *(cell_len(row[name]) for row in rows)) for name in rows[0]},
+        width,
     )
-    table.columns[0].min_width = 36  # an id that is cut is of no use
-    if roomy:
-        table.add_column("WORKER", no_wrap=True, overflow="ellipsis")
-        table.add_column("ERROR", no_wrap=True, overflow="ellipsis")
-    for job in page:
-        row = [
-            str(job.id),
-            words.one_line(job.job_type),
-            words.status(job.status),
-            str(job.priority),
-            f"{job.attempts}/{job.max_attempts}",
-            words.ago(job.created_at).removesuffix(" ago"),
-            words.progress(job),
-        ]
-        if roomy:
-            row += [words.one_line(job.worker_id or ""), words.one_line(job.last_error or "")]
-        table.add_row(*row)
+    table = ground.table(*widths, right=("PRIO", "TRY", "AGE", "DONE"))
+    for column, given in zip(table.columns, widths.values(), strict=True):
+        column.width = given
+    for job, row in zip(page, rows, strict=True):
+        cells = [words.status(job.status) if name == "STATUS" else row[name] for name in widths]
+        table.add_row(*cells)
     return table
+
+
+def _widths(natural: dict[str, int], room: int) -> dict[str, int]:
+    """Choose which columns are shown, and how wide, by how much they matter."""
+    chosen: dict[str, int] = {}
+    for name, least in BY_IMPORTANCE.items():
+        given = min(natural[name], room)
+        if given >= min(natural[name], least):
+            if name == "TYPE":
+                given = min(given, max(room // 3, least))
+            chosen[name] = given
+            room -= given + GAP
+    return {name: chosen[name] for name in natural if name in chosen}
+
+
+def _row(job: Job) -> dict[str, str]:
+    return {
+        "ID": str(job.id),
+        "TYPE": words.one_line(job.job_type),
+        "STATUS": job.status,
+        "PRIO": str(job.priority),
+        "TRY": f"{job.attempts}/{job.max_attempts}",
+        "AGE": words.ago(job.created_at).removesuffix(" ago"),
+        "DONE": f"{job.progress}%" if job.attempts else "",
+        "STAGE": words.one_line(job.current_stage or ""),
+        "WORKER": words.one_line(job.worker_id or ""),
+        "ERROR": words.one_line(job.last_error or ""),
+    }

@@ -62,6 +62,7 @@ def _cells(counted: Mapping[State, int]) -> list[Text]:
 def workers_table(workers: Sequence[WorkerHealth]) -> Table:
     """Lay out who is alive and what each holds."""
     table = ground.table("WORKER", "STATE", "HOLDS", "SLOTS", "UP FOR", right=("HOLDS", "SLOTS"))
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"  # an id is never cut
     for one in workers:
         state = (
             Text("alive", style="green")

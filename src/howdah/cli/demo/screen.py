@@ -116,7 +116,9 @@ def _counts(look: Look) -> Text:
         count = sum(job.status is state for job in look.jobs)
         style = words.STYLES[state] if count else "dim"
         parts.append(Text(f"{count} {state}", style=style))
-    return Text("  ").join(parts)
+    line = Text("  ").join(parts)
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
 
 
 def _workers(look: Look) -> Text:
@@ -144,7 +146,7 @@ def _bars(jobs: Sequence[Job], look: Look) -> Table:
     table.add_column(ratio=1, min_width=8)
     table.add_column(width=4, justify="right", no_wrap=True)
     table.add_column(width=10, no_wrap=True)
-    table.add_column(width=9, no_wrap=True)
+    table.add_column(width=5, no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     silent = {worker.id for worker in look.workers if not worker.alive}
     for job in jobs:
@@ -157,7 +159,7 @@ def _bars(jobs: Sequence[Job], look: Look) -> Table:
             ),
             f"{job.progress}%",
             Text(words.one_line(job.current_stage or job.status), style="red" if lost else ""),
-            Text(f"attempt {job.attempts}", style="yellow" if job.attempts > 1 else "dim"),
+            Text(f"try {job.attempts}", style="yellow" if job.attempts > 1 else "dim"),
             Text(look.pid(job.worker_id), style="red" if lost else "green"),
         )
     for _ in range(ROWS - len(jobs)):

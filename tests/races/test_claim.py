@@ -49,24 +49,22 @@ def test_a_cancel_waits_for_the_claim_and_takes_the_job_from_it(db: Database) ->
     assert worker.complete(claims) == set()
 
 
-@pytest.mark.parametrize("job_types", [("mail",), ("mail", "other")], ids=["one line", "two lines"])
-def test_a_claim_survives_a_plain_update_that_moves_a_row_under_it(
-    db: Database, job_types: tuple[str, ...]
-) -> None:
+def test_a_claim_survives_a_plain_update_that_moves_a_row_under_it(db: Database) -> None:
     """PostgreSQL answers 40001 to whoever locks a row that an UPDATE moved to another partition.
 
     For that the claim must see the row, be held up, and lock it only after the UPDATE has
-    committed. A REINDEX in the UPDATE's own transaction holds it up at the right place: a claim
-    whose plan is made takes its snapshot first and opens the index after that.
+    committed. A lock on the index in the UPDATE's own transaction holds it up at the right place:
+    a claim whose plan is made takes its snapshot first and opens the index after that.
     """
     worker, foreign = db.session(), db.session()
     for _ in range(2):
-        worker.claim(*job_types)  # so that its plan is made
+        worker.claim("mail")  # so that its plan is made
     jobs = [db.enqueue("mail") for _ in range(4)]
     with foreign.transaction():
         foreign.plain("UPDATE jobs SET status='cancelled' WHERE id=$1", jobs[1])
-        foreign.execute("reindex index jobs_ready")
-        claim = Aside(lambda: worker.claim(*job_types, worker="first"))
+        # changes nothing, but asks for the index alone; LOCK TABLE takes no index
+        foreign.execute("alter index jobs_ready set tablespace pg_default")
+        claim = Aside(lambda: worker.claim("mail", worker="first"))
         db.wait_until_blocked(worker)
     assert [claimed.id for claimed in claim.result()] == [jobs[0], *jobs[2:]]
     assert db.state_of(jobs[1]) is State.CANCELLED

@@ -1,0 +1,141 @@
+"""A claim costs what it takes: a million jobs of a type nobody asked for cost nothing.
+
+All begins on an empty table that was never analysed, where a planner that knows nothing makes its
+plans; those plans stay with a session for as long as it lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.plans.reading import buffers
+from tests.support import Database, Session
+from tests.support.databases import Databases
+
+pytestmark = [pytest.mark.engine, pytest.mark.plan]
+
+BACKLOG = 1_000_000
+CLAIM = "select * from howdah.claim_job_batch('worker', %s::text[], 10)"
+FEW = ["mail"]
+SEVERAL = ["mail", "resize", "index"]
+MANY = [*(f"type-{n}" for n in range(30)), "mail"]
+
+
+@dataclass(frozen=True)
+class Backlog:
+    db: Database
+    early: Session  # made its plans when the table was empty
+    first_claim: int  # buffers of a new session's first claim, when the table was empty
+
+
+@pytest.fixture(scope="module")
+def backlog(databases: Databases) -> Generator[Backlog]:
+    dsn = databases.create()
+    db = Database(dsn)
+    db.execute("alter table jobs_live set (autovacuum_enabled = off)")
+    db.execute("set statement_timeout = 0")
+    early = db.session()
+    first_claim = buffers(early, CLAIM, FEW)
+    for job_types in (FEW, SEVERAL):
+        early.claim(*job_types)
+    db.execute(
+        "insert into jobs_live (job_type, priority) "
+        f"select 'other', 100 + n % 3 from generate_series(1, {BACKLOG}) as n"
+    )
+    yield Backlog(db, early, first_claim)
+    db.close()
+    databases.drop(dsn)
+
+
+def cost(backlog: Backlog, session: Session, job_types: list[str]) -> int:
+    """Claim ten jobs that stand behind the backlog."""
+    jobs = backlog.db.enqueue_many([{"job_type": "mail"}] * 10)
+    touched = buffers(session, CLAIM, job_types)
+    claimed = backlog.db.rows(
+        "select from jobs_live where id = any(%s) and worker_id is not null", jobs
+    )
+    assert len(claimed) == 10
+    return touched
+
+
+def check_that_claims_are_cheap(backlog: Backlog) -> None:
+    late = backlog.db.session()
+    assert cost(backlog, late, FEW) < backlog.first_claim + 200  # it has to make its plans
+    for session in (backlog.early, late):
+        assert cost(backlog, session, FEW) < 300
+        assert cost(backlog, session, SEVERAL) < 300
+        assert cost(backlog, session, MANY) < 700  # a look at each of 31 lines
+        # also with the backlog's own type, from which nothing is taken: its priority is lower
+        backlog.db.execute("update jobs_live set priority = 1000 where job_type = 'mail'")
+        assert cost_of_the_best(backlog, session) < 300
+
+
+def cost_of_the_best(backlog: Backlog, session: Session) -> int:
+    backlog.db.enqueue_many([{"job_type": "mail", "priority": 1000}] * 10)
+    return buffers(session, CLAIM, ["mail", "other"])
+
+
+def test_a_claim_beside_a_million_other_jobs_touches_few_buffers(backlog: Backlog) -> None:
+    never_analysed = "select count(*) from pg_stats where tablename = 'jobs_live'"
+    assert backlog.db.value(never_analysed) == 0
+    check_that_claims_are_cheap(backlog)
+    backlog.db.execute("analyze jobs_live")
+    assert backlog.db.value(never_analysed) > 0
+    check_that_claims_are_cheap(backlog)
+
+
+def test_a_claim_from_the_million_touches_few_buffers(backlog: Backlog) -> None:
+    for session in (backlog.early, backlog.db.session()):
+        session.claim("other")
+        assert buffers(session, CLAIM, ["other"]) < 300
+
+
+def test_upkeep_beside_a_million_pending_jobs_touches_few_buffers(backlog: Backlog) -> None:
+    session = backlog.db.session()
+    for statement in (
+        "select * from howdah.upkeep()",
+        "select howdah.promote()",
+        "select * from howdah.recover_stale_jobs()",
+    ):
+        session.rows(statement)
+        assert buffers(session, statement) < 300
+
+
+def test_a_plain_statement_by_id_touches_few_buffers(backlog: Backlog) -> None:
+    session = backlog.db.session()
+    claim, *_ = session.claim("other")
+    for statement in (
+        "select * from jobs where id = %s",
+        "update jobs set progress = 50 where id = %s",
+        "update jobs set status='completed', progress=100, completed_at=now() where id = %s",
+    ):
+        assert buffers(session, statement, claim.id) < 300
+
+
+def test_a_worker_that_knows_its_place_does_not_walk_the_dead(backlog: Backlog) -> None:
+    """Under an open snapshot nothing that was claimed can be cleaned away.
+
+    A claim of the whole line walks it again and again; one that begins behind the last job it
+    took does not.
+    """
+    db, reader, worker = backlog.db, backlog.db.session(), backlog.db.session()
+    with reader.transaction():
+        reader.execute("set transaction isolation level repeatable read")
+        reader.value("select count(*) from pg_class")
+        db.execute("insert into jobs_live (job_type) select 'dead' from generate_series(1, 20000)")
+        for _ in range(2):
+            worker.complete(worker.claim("dead", batch=10_000))
+        db.enqueue_many([{"job_type": "dead"}] * 20)
+        (mark,) = worker.rows("select * from howdah.claim_job_batch('worker', array['dead'], 1)")
+        behind = (
+            "select * from howdah.claim('worker', 10, array['dead'], array[~%s::int], "
+            "array[%s::timestamptz], array[%s::uuid], array[2147483647])"
+        )
+        place = (mark["priority"], mark["place"], mark["id"])
+        worker.rows(behind, *place)
+        db.enqueue_many([{"job_type": "dead"}] * 20)
+        assert buffers(worker, behind, *place) < 300
+        assert buffers(worker, CLAIM, ["dead"]) > 900  # the measure measures

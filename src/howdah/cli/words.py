@@ -87,7 +87,3 @@ def progress(job: Job) -> str:
 
 def jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
-
-
-def attempts(count: int) -> str:
-    return "1 attempt" if count == 1 else f"{count:,} attempts"

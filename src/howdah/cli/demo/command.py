@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
+import sys
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -25,10 +29,10 @@ Your turn. Save this as app.py, and use two terminals:
 
     @queue.job
     async def greet(name: str) -> str:
-        return f"hello {name}"
+        return f"hello {{name}}"
 
-    $ howdah worker app:queue
-    $ howdah enqueue greet name=world --wait"""
+    $ {howdah} worker app:queue
+    $ {howdah} enqueue greet name=world --wait"""
 
 
 @click.command()
@@ -72,4 +76,12 @@ def _summary(console: Console, played: Played, held: list[Promise]) -> None:
         mark = ("✓ ", "green") if one.held else ("✗ ", "bold red")
         console.print(Text.assemble(mark, one.text))
     console.print()
-    console.print(NEXT, markup=False)
+    console.print(NEXT.format(howdah=_program()), soft_wrap=True)
+
+
+def _program() -> str:
+    """Say how to call this program here: in a fresh clone it is not on the path."""
+    beside = Path(sys.executable).with_name("howdah")
+    if shutil.which("howdah") is not None:
+        return "howdah"
+    return os.path.relpath(beside) if beside.exists() else "python -m howdah"

@@ -80,13 +80,19 @@ class Worker:
         self._handlers = {name: handlers[name] for name in taken}
         self._concurrency = concurrency
         self._processes = processes or os.cpu_count() or 1
-        self._poll = poll.total_seconds()
         self._grace = grace.total_seconds()
         self._silent_after = silent_after
         self._line = Line(taken)
         self._buffer = Buffer(batch_size)
         self._reports = Reports()
         self._upkeep = Upkeep(store, every=upkeep_every, stale_after=stale_after)
+        self._doorbell = Doorbell(
+            store, poll=poll.total_seconds(), knows=self._line.__contains__, news=self._news
+        )
+        self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
+        self._room, self._idle = asyncio.Event(), asyncio.Event()
+        self._flush_now, self._flushing = asyncio.Event(), asyncio.Lock()
+        self._started = False
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
 
@@ -110,9 +116,9 @@ class Worker:
         """Begin to work; returns once the worker has beaten for the first time."""
         async with self._store.acquire():  # refuses a schema that does not fit
             pass
-        self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
-        self._room, self._idle = asyncio.Event(), asyncio.Event()
-        self._flush_now, self._flushing = asyncio.Event(), asyncio.Lock()
+        if self._started:
+            raise HowdahError("a worker works once: make another with queue.worker()")
+        self._started = True
         self._settler = Settler(self._store, self.id, self._flush_reports)
         self._attempts = Attempts(
             self._handlers,
@@ -121,9 +127,6 @@ class Worker:
             processes=self._processes,
             ended=self._ended,
             freed=self._fill,
-        )
-        self._doorbell = Doorbell(
-            self._store, poll=self._poll, knows=self._line.__contains__, news=self._news
         )
         self._heartbeat = Heartbeat(
             self._store,

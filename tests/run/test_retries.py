@@ -39,7 +39,9 @@ async def test_a_job_that_fails_is_tried_again_until_it_succeeds(queue: Queue) -
         (1, "ConnectionError: attempt 1"),
         (2, "ConnectionError: attempt 2"),
     ]
-    assert "raise ConnectionError" in job.errors[0]["traceback"]
+    traceback: str = job.errors[0]["traceback"]
+    assert "raise ConnectionError" in traceback
+    assert traceback.count('File "') == 1, "it begins at the handler, not in howdah"
 
 
 async def test_after_the_last_attempt_it_has_failed_and_keeps_what_is_known(queue: Queue) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from howdah import JobContext, Queue, State
+import pytest
+
+from howdah import HowdahError, JobContext, Queue, State
 from tests.support.waiting import eventually
 
 ATTEMPTS_BEFORE = 0
@@ -90,3 +92,25 @@ async def test_every_job_that_ended_is_settled_before_the_worker_is_gone(queue: 
     assert counts.get(State.COMPLETED, 0) == ran
     assert counts.get(State.PENDING, 0) == 5000 - ran
     assert set(counts) <= {State.COMPLETED, State.PENDING}
+
+
+async def test_a_worker_asked_to_stop_before_it_started_stops_at_once(queue: Queue) -> None:
+    @queue.job
+    async def mail() -> None: ...
+
+    handle = await mail.enqueue()
+    worker = queue.worker()
+    worker.shut_down()
+    await asyncio.wait_for(worker.run(), timeout=20)
+    assert await handle.status() is State.PENDING
+
+
+async def test_a_worker_works_once(queue: Queue) -> None:
+    @queue.job
+    async def mail() -> None: ...
+
+    worker = queue.worker()
+    async with worker:
+        pass
+    with pytest.raises(HowdahError, match=r"make another with queue\.worker\(\)"):
+        await worker.start()

@@ -8,6 +8,7 @@ to a length the database is glad to keep.
 from __future__ import annotations
 
 import traceback as tracebacks
+from types import TracebackType
 
 from howdah import payload
 from howdah.errors import BadInput
@@ -40,7 +41,7 @@ def outcome_of_error(error: BaseException, handler: Handler, claim: Claim) -> Ou
         return _with_backoff(error, handler, claim)
     return outcome_of_failure(
         describe(error),
-        "".join(tracebacks.format_exception(error)),
+        "".join(tracebacks.format_exception(type(error), error, _own_frames(error))),
         retry=isinstance(error, handler.rules.retry_on)
         and not isinstance(error, handler.rules.fail_on),
         handler=handler,
@@ -69,6 +70,17 @@ def outcome_of_timeout(handler: Handler, claim: Claim, aftermath: str = "") -> O
         handler=handler,
         claim=claim,
     )
+
+
+def _own_frames(error: BaseException) -> TracebackType | None:
+    """Leave out the frames that led to the handler: they are the same in every traceback."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_next is not None:
+        module = str(frames.tb_frame.f_globals.get("__name__"))
+        if not module.startswith(("howdah.run.", "howdah.handler", "asyncio.")):
+            break
+        frames = frames.tb_next
+    return frames
 
 
 def describe(error: BaseException) -> str:

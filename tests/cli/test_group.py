@@ -15,7 +15,7 @@ from tests.cli.support import Cli, invoke, run
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
 PROMISED = {
     *("demo", "worker", "enqueue", "jobs", "show", "watch", "cancel", "requeue", "recover"),
-    *("stats", "install", "sql", "pg", "completion"),
+    *("stats", "install", "sql", "pg", "bench", "completion"),
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from howdah.cli import ground
+from howdah.cli.bench import bench
 from howdah.cli.cancel import cancel
 from howdah.cli.completion import completion
 from howdah.cli.demo import demo
@@ -37,7 +38,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Work": (worker, enqueue),
     "Look": (jobs, show, watch, stats),
     "Steer": (cancel, requeue, recover),
-    "Database": (install, sql, pg),
+    "Database": (install, sql, pg, bench),
     "Shell": (completion,),
 }
 

@@ -52,6 +52,7 @@ class Store:
         self._pgbouncer = pgbouncer
         self._connections = connections
         self._patience = patience
+        self.statements = 0  # how many calls were made, for those who measure
         self._dsn = self._given
         self._checked = False  # whether the schema was found to fit
         self._server: Server | None = None
@@ -167,6 +168,7 @@ class Store:
         """Lend a connection; errors inside are translated."""
         await self.open()
         assert self._pool is not None
+        self.statements += 1
         async with self._translated(), self._pool.acquire() as connection:
             if not self._checked:
                 await self._check(connection)

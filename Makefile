@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test check format states sync docs sql
+.PHONY: help setup demo clean test test-matrix check format states sync docs sql
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -35,6 +35,9 @@ demo: $(BASE)  ## see the product on a PostgreSQL of its own, in half a minute
 
 test: $(READY)  ## run the tests on a real PostgreSQL
 	$(RUN) pytest -n 2 --dist loadgroup -q
+
+test-matrix: $(READY)  ## run the engine's tests on PostgreSQL 14, 15, 16, 17 and 18
+	$(BIN)/python tools/test_matrix.py
 
 check: $(READY)  ## format, lint, types, layers, generated files: everything CI checks
 	$(RUN) ruff format --check .

@@ -15,7 +15,7 @@ from tests.plans.reading import Read, read_by
 from tests.support import Claimed, Database, Session
 from tests.support.databases import Databases
 
-pytestmark = [pytest.mark.engine, pytest.mark.plan]
+pytestmark = [pytest.mark.engine, pytest.mark.plan, pytest.mark.xdist_group("verbs")]
 
 HELD = 5_000
 SETTLED = 50

@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iter
 from concurrent.futures import Future
 from contextlib import suppress
 from itertools import islice
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from howdah.errors import HowdahError
@@ -33,6 +33,7 @@ R = TypeVar("R")
 
 CHUNK = 500  # items of a stream that cross to the loop at a time
 PATIENCE = 5.0  # seconds for tasks to clean up when the thread is ended
+LOOK_UP = 0.5  # seconds; a signal that comes just before a wait begins does not end that wait
 _END: Any = object()
 
 
@@ -95,6 +96,8 @@ class _Call(Future[T]):
         super().__init__()
         self.loop = loop
         self._task: asyncio.Task[T] | None = None
+        self._over = threading.Event()
+        self.add_done_callback(lambda _: self._over.set())
 
     def begin(self, work: Coroutine[Any, Any, T]) -> None:
         self._task = self.loop.create_task(work)
@@ -110,17 +113,20 @@ class _Call(Future[T]):
 
     def wait(self) -> T:
         try:
-            return self.result()
-        except BaseException:
-            if not self.done():  # an interrupt
-                self.give_up()
+            self._wait_until_done()
+        except BaseException:  # a signal handler's
+            self.give_up()
             raise
+        return self.result()
+
+    def _wait_until_done(self) -> None:
+        while not self._over.wait(LOOK_UP):
+            pass
 
     def give_up(self) -> None:
         """Cancel the coroutine, and let it clean up."""
         self.loop.call_soon_threadsafe(self._cancel)
-        with suppress(Exception):
-            self.result()
+        self._wait_until_done()
 
     def answer(self, want: asyncio.Future[R], answer: R | Exception) -> None:
         """Give the coroutine something it waits for."""
@@ -279,13 +285,12 @@ def feed(
     call = _start(send(stream()))
     call.add_done_callback(lambda _: wanted.put(None))
     try:
-        while (want := wanted.get()) is not None:
+        while (want := _get(wanted)) is not None:
             try:
                 chunk = list(islice(source, CHUNK))
             except Exception:
                 call.answer(want, _SourceFailed())
-                with suppress(Exception):
-                    call.result()
+                call.exception()
                 raise
             call.answer(want, chunk)
     except BaseException:
@@ -293,3 +298,9 @@ def feed(
             call.give_up()
         raise
     return call.wait()
+
+
+def _get(queue: SimpleQueue[T]) -> T:
+    while True:
+        with suppress(Empty):
+            return queue.get(timeout=LOOK_UP)

@@ -12,7 +12,7 @@ PROGRAM = """
 import gc
 import os
 import sys
-from howdah import SyncQueue
+from howdah import JobCancelled, SyncQueue
 
 queue = SyncQueue(sys.argv[1])
 
@@ -20,10 +20,19 @@ queue = SyncQueue(sys.argv[1])
 def note(who: str) -> None: ...
 
 first = note.enqueue(who="parent before")   # the portal runs, connections are open
-queue.handle(first.id).cancel()
+first.cancel()
+
+def follow():
+    try:
+        first.result(timeout=30)
+    except JobCancelled:
+        pass
+
+follow()
 
 def child(n):
     assert first.job().status.finished      # a handle made before the fork
+    follow()                                # and what follows it
     note.enqueue(who=f"child {n}")
     assert note.enqueue_many([{"who": f"child {n} too"}]) == 1
     gc.collect()
@@ -41,6 +50,7 @@ for pid in children:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 note.enqueue(who="parent after")            # on the connections it had
 assert first.job().status.finished
+follow()
 queue.close()
 """
 

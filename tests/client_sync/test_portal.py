@@ -7,7 +7,8 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,17 @@ def test_what_the_coroutine_raises_is_raised() -> None:
         portal.run(broken())
 
 
-def test_an_interrupt_cancels_what_was_waited_for() -> None:
+def raise_timeout(*_: object) -> None:
+    raise TimeoutError("said a signal handler")
+
+
+@pytest.mark.parametrize(
+    ("handler", "raised"),
+    [(signal.default_int_handler, KeyboardInterrupt), (raise_timeout, TimeoutError)],
+)
+def test_an_interrupt_cancels_what_was_waited_for(
+    handler: Callable[..., Any], raised: type[BaseException]
+) -> None:
     waits, cleaned_up = threading.Event(), threading.Event()
 
     async def wait() -> None:
@@ -52,10 +63,16 @@ def test_an_interrupt_cancels_what_was_waited_for() -> None:
         waits.wait(20)
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        portal.run(wait())
+    before = signal.signal(signal.SIGINT, handler)
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    try:
+        with pytest.raises(raised):
+            portal.run(wait())
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert cleaned_up.is_set()
+    interrupter.join()
 
 
 def test_a_task_that_asks_to_exit_ends_its_call_and_not_the_thread() -> None:

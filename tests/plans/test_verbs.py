@@ -100,6 +100,20 @@ def test_promote_reads_what_is_due(early: Session) -> None:
     assert SETTLED <= read.rows <= 3 * SETTLED
 
 
+def test_promote_reads_no_more_than_it_was_asked_for(early: Session) -> None:
+    with early.rolled_back():
+        early.execute(
+            "insert into jobs_live (job_type, run_at, place) "
+            "select 'mail', now() + n * interval '1 microsecond', null "
+            "from generate_series(1, 5000) as n"
+        )
+        early.clock.advance(timedelta(minutes=1))
+        read = read_by(early, lambda: early.promote(SETTLED))
+        early.clock.advance(-timedelta(minutes=1))
+    assert read.seq_scans == 0
+    assert SETTLED <= read.rows <= 3 * SETTLED
+
+
 def test_upkeep_reads_next_to_nothing(early: Session) -> None:
     early.promote()
     assert read_by(early, early.upkeep) <= Read(0, 10)

@@ -27,7 +27,13 @@ class Installed(NamedTuple):
 
 async def installed(connection: Connection) -> Installed | None:
     """Say what this database holds; None where howdah was never installed."""
-    if await connection.fetchval("select to_regclass('howdah.installed') is null"):
+    # Read from the table and not by to_regclass: that asks a cache, which does not hear of the
+    # schema that another process made while this transaction waited for the lock.
+    if not await connection.fetchval(
+        "select exists (select from pg_catalog.pg_class as c "
+        "join pg_catalog.pg_namespace as n on n.oid = c.relnamespace "
+        "where n.nspname = 'howdah' and c.relname = 'installed')"
+    ):
         return None
     row = await connection.fetchrow(
         "select schema_number, compatible_from, fingerprint from howdah.installed"

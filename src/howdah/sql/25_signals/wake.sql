@@ -9,7 +9,7 @@
 
 create or replace function howdah.wake(p_job_types text[]) returns void
 language plpgsql volatile
-set search_path = pg_catalog
+set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_payload text := array_to_json(p_job_types)::text;

@@ -1,0 +1,317 @@
+"""Least privilege: each role can do what it is for, and nothing else.
+
+Not a list of what somebody thought of: every function, table, view and sequence of the schema is
+tried by every role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from howdah.states import State
+from tests.store.roles import Roles, roles_in
+from tests.support import Session
+from tests.support.databases import Databases
+from tests.support.listener import Listener
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def roles(databases: Databases) -> Generator[Roles]:
+    with roles_in(databases) as made:
+        yield made
+
+
+# ── every function ──
+
+FUNCTIONS_OF_A_PRODUCER = {
+    "enqueue",
+    "enqueue_many",
+    "new_id",
+    "clock",
+    "wake",
+    "lock_space",
+    "option",
+}
+FUNCTIONS_OF_AN_OBSERVER = {"clock", "today", "option"}
+FUNCTIONS_OF_NO_ROLE = {"finish"}  # the inside of the settling verbs: it asks for no lease
+
+
+def may_call(role: str, function: str) -> bool:
+    match role:
+        case "producer":
+            return function in FUNCTIONS_OF_A_PRODUCER
+        case "worker":
+            return function not in FUNCTIONS_OF_NO_ROLE
+        case "observer":
+            return function in FUNCTIONS_OF_AN_OBSERVER
+        case _:
+            return False
+
+
+def refused(session: Session, sql: str) -> bool:
+    """Whether a statement is refused for want of a privilege; what it did is undone."""
+    with session.rolled_back():
+        try:
+            with session.transaction():
+                session.execute(sql)
+        except psycopg.errors.InsufficientPrivilege:
+            return True
+        except psycopg.Error:
+            return False  # let in, and then told that null is no answer
+    return False
+
+
+@pytest.mark.parametrize("role", ["producer", "worker", "observer", "nobody"])
+def test_every_function_is_open_to_those_who_need_it_and_closed_to_all_others(
+    roles: Roles, role: str
+) -> None:
+    functions = roles.owner.rows(
+        "select proname as name, proargtypes::regtype[]::text[] as types, "
+        "prorettype = 'trigger'::regtype as is_trigger from pg_proc "
+        "where pronamespace = 'howdah'::regnamespace order by 1"
+    )
+    assert len(functions) > 25
+    told = {
+        f"{each['name']}({', '.join(each['types'])})": refused(
+            roles.named(role),
+            f"select howdah.{each['name']}({', '.join(f'null::{t}' for t in each['types'])})",
+        )
+        for each in functions
+        if not each["is_trigger"]
+    }
+    expected = {call: not may_call(role, call.partition("(")[0]) for call in told}
+    assert told == expected
+
+
+# ── every table, view and sequence ──
+
+INSERTS = {"jobs", "jobs_live"}
+
+
+def may(role: str, what: str, relation: str) -> bool:
+    match role, what:
+        case ("producer", "read"):
+            return relation == "installed"
+        case ("producer", "insert"):
+            return relation in INSERTS
+        case ("worker", "read") | ("observer", "read"):
+            return True
+        case ("worker", "insert"):
+            return relation in INSERTS
+        case ("worker", "update"):
+            return relation == "jobs"
+        case _:
+            return False
+
+
+@pytest.mark.parametrize("role", ["producer", "worker", "observer", "nobody"])
+def test_every_table_is_open_to_those_who_need_it_and_closed_to_all_others(
+    roles: Roles, role: str
+) -> None:
+    relations = roles.owner.rows(
+        "select relname as name, (select attname from pg_attribute where attrelid = c.oid "
+        "and attnum > 0 and attname in ('status', 'id', 'name', 'verb', 'day', 'one') "
+        "order by attname = 'status' desc limit 1) as column, "
+        "exists (select from pg_attribute where attrelid = c.oid and attname = 'job_type') "
+        "as has_type from pg_class as c "
+        "where relnamespace = 'howdah'::regnamespace and relkind in ('r', 'p', 'v') order by 1"
+    )
+    assert len(relations) > 15
+    session = roles.named(role)
+    told: dict[tuple[str, str], bool] = {}
+    expected: dict[tuple[str, str], bool] = {}
+    for each in relations:
+        name, column = each["name"], each["column"] or "job_type"
+        first = "job_type" if each["has_type"] else column
+        for what, sql in {
+            "read": f"select * from howdah.{name}",
+            "insert": f"insert into howdah.{name} ({first}) values (null)",
+            "update": f"update howdah.{name} set {column} = null where false",
+            "delete": f"delete from howdah.{name}",
+            "truncate": f"truncate howdah.{name}",
+            "drop": f"drop table howdah.{name}",
+            "alter": f"alter table howdah.{name} add column more int",
+        }.items():
+            told[name, what] = refused(session, sql)
+            expected[name, what] = not may(role, what, name)
+    # a view has nothing to truncate, and PostgreSQL says so before it asks who wants to know
+    for name in ("queue_depth", "worker_health"):
+        for what in ("insert", "update", "delete", "truncate", "drop", "alter"):
+            told.pop((name, what))
+            expected.pop((name, what))
+    assert told == expected
+
+
+@pytest.mark.parametrize("role", ["producer", "worker", "observer", "nobody"])
+def test_the_sequence_gives_numbers_and_takes_none(roles: Roles, role: str) -> None:
+    session = roles.named(role)
+    numbers = role in ("producer", "worker")
+    assert refused(session, "select nextval('howdah.id_counter')") is not numbers
+    assert refused(session, "select setval('howdah.id_counter', 1)")
+
+
+@pytest.mark.parametrize("role", ["producer", "worker", "observer", "nobody"])
+def test_nobody_can_make_anything_in_the_schema(roles: Roles, role: str) -> None:
+    session = roles.named(role)
+    assert refused(session, "create table howdah.more (n int)")
+    assert refused(session, "create function howdah.more() returns int language sql as 'select 1'")
+
+
+# ── what each is for ──
+
+
+def test_a_producer_enqueues_in_every_way_and_reads_nothing_back(roles: Roles) -> None:
+    producer = roles.producer
+    job = producer.enqueue("produced", {"n": 1}, priority=150)
+    (second,) = producer.enqueue_many([{"job_type": "produced"}])
+    producer.plain(
+        "INSERT INTO jobs (job_type, priority, data) VALUES ($1, $2, $3)", "produced", 30, "{}"
+    )
+    for table, columns in (("jobs", "job_type, data"), ("jobs_live", "job_type, data, place")):
+        with (
+            producer.connection.cursor() as cursor,
+            cursor.copy(f"COPY howdah.{table} ({columns}) FROM STDIN".encode()) as copy,
+        ):
+            row = ("produced", "{}") if table == "jobs" else ("produced", "{}", "2026-01-01")
+            copy.write_row(row)
+    claims = roles.owner.claim("produced")
+    assert len(claims) == 5
+    assert {job, second} < {claim.id for claim in claims}
+    for sql in (
+        "insert into jobs (job_type) values ('produced') returning id",
+        "select count(*) from jobs",
+        "insert into jobs (job_type, status) values ('produced', 'completed')",
+        "insert into jobs (job_type, attempts) values ('produced', 5)",
+        "insert into jobs (job_type, worker_id) values ('produced', 'me')",
+        "update jobs set priority = 1000",
+        "select howdah.cancel(array[howdah.new_id()])",
+        "delete from jobs",
+    ):
+        assert refused(producer, sql), sql
+
+
+def test_a_producer_wakes_a_sleeping_worker_and_meets_the_same_limits(roles: Roles) -> None:
+    listener = Listener(roles.owner)
+    listener.sleep()
+    roles.producer.enqueue("woken")
+    roles.producer.plain("INSERT INTO jobs (job_type) VALUES ('woken')")
+    assert len(listener.heard()) == 2
+    listener.wake_up()
+    for sql in (
+        "select howdah.enqueue('woken', %s)",
+        "insert into jobs (job_type, data) values ('woken', %s)",
+    ):
+        with pytest.raises(psycopg.Error) as too_large:
+            roles.producer.execute(sql, f'{{"a": "{"x" * 300_000}"}}')
+        assert too_large.value.sqlstate == "HW001"
+
+
+def test_a_producer_can_enqueue_for_later(roles: Roles) -> None:
+    waiting = roles.producer.enqueue("later", delay=timedelta(hours=1))
+    roles.producer.execute(
+        "insert into jobs (job_type, run_at) values ('later', now() + interval '1 hour')"
+    )
+    assert roles.owner.claim("later") == []
+    assert roles.owner.state_of(waiting) is State.PENDING
+
+
+def test_an_observer_reads_everything(roles: Roles) -> None:
+    job = roles.owner.enqueue("observed")
+    claims = roles.owner.claim("observed")
+    roles.owner.emit(claims, "seen")
+    roles.owner.beat("somebody")
+    observer = roles.observer
+    assert observer.state_of(job) is State.CLAIMED
+    assert observer.depth() == roles.owner.depth()
+    assert len(observer.rows("select * from worker_health where id = 'somebody'")) == 1
+    assert len(observer.rows("select * from job_events where job_id = %s", job)) == 1
+    assert observer.value("select howdah.option('keep_finished')") == "7 days"
+
+
+def test_days_that_were_made_after_the_grants_are_read_through_jobs(databases: Databases) -> None:
+    with roles_in(databases) as roles:
+        roles.owner.clock.advance(timedelta(days=20))
+        assert roles.worker.prepare_days()
+        job = roles.owner.enqueue("observed later")
+        claims = roles.worker.claim("observed later")
+        roles.worker.emit(claims, "seen")
+        roles.worker.complete(claims)
+        for session in (roles.observer, roles.worker):
+            assert session.state_of(job) is State.COMPLETED
+            assert session.column("select kind from job_events where job_id = %s", job) == ["seen"]
+
+
+def test_a_worker_leads_jobs_through_their_whole_life(roles: Roles) -> None:
+    worker = roles.worker
+
+    def one(**options: Any) -> list[Any]:
+        worker.enqueue("worked", **options)
+        return worker.claim("worked", worker="w")
+
+    claims = one()
+    job = claims[0].id
+    assert worker.start(claims) == {job}
+    assert worker.progress(claims, 50, "half") == {job}
+    assert worker.emit(claims, "frame") == {job}
+    assert worker.beat("w", claims) == set()
+    assert worker.complete(claims) == {job}
+    claims = one(max_attempts=1)
+    assert set(worker.retry(claims).values()) == {State.FAILED}
+    assert worker.requeue(claims[0].id) == {claims[0].id}
+    endings: list[Callable[[list[Any]], set[Any]]] = [
+        worker.fail,
+        worker.cancel_held,
+        lambda claims: worker.cancel(claims[0].id),
+    ]
+    for end in endings:
+        claims = worker.claim("worked", worker="w") or one()
+        assert end(claims) == {claims[0].id}
+    claims = one()
+    assert worker.release(claims) == {claims[0].id}
+    worker.rows("select * from howdah.watch(%s)", [job])
+    worker.upkeep()
+    worker.recover_stale_jobs()
+    worker.promote()
+    worker.prepare_days()
+    worker.prune()
+    worker.leave("w")
+
+
+def test_a_worker_settles_by_plain_sql(roles: Roles) -> None:
+    worker = roles.worker
+    job = worker.enqueue("plainly", max_attempts=2)
+    worker.claim("plainly")
+    fail = """
+        UPDATE jobs SET
+        status = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'pending' END,
+        last_error=$2, worker_id=NULL, claimed_at=NULL WHERE id=$1
+    """
+    assert worker.plain(fail, job, "no route") == 1
+    worker.claim("plainly")
+    assert worker.plain(fail, job, "no route") == 1
+    assert worker.state_of(job) is State.FAILED
+    other = worker.enqueue("plainly")
+    worker.claim("plainly")
+    complete = "UPDATE jobs SET status='completed', progress=100, completed_at=now() WHERE id=$1"
+    assert worker.plain(complete, other) == 1
+    assert worker.state_of(other) is State.COMPLETED
+    assert roles.owner.depth() == roles.owner.counted()
+
+
+def test_a_worker_cannot_end_jobs_without_a_lease_or_rewrite_the_rules(roles: Roles) -> None:
+    for sql in (
+        "select howdah.finish('completed', null, '{}', '{}', p_fenced => false)",
+        "update howdah.options set value = '1'",
+        "update howdah.jobs set attempts = 0",
+        "update howdah.jobs set data = '{}'",
+        "delete from howdah.jobs",
+        "insert into howdah.finished_counts values (now(), 'x', 'completed', 5)",
+    ):
+        assert refused(roles.worker, sql), sql

@@ -1,0 +1,87 @@
+"""Driver of arq."""
+
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# (this file runs in an environment of its own, where the peer is and nothing of ours)
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+import uvloop
+from arq import create_pool
+from arq.connections import ArqRedis, RedisSettings
+from arq.worker import Worker, func
+
+from bench.driver import Task, drive
+from bench.tally import FOLDER, Tally
+
+LANES = 20
+
+
+def settings(task: Task) -> RedisSettings:
+    return RedisSettings(unix_socket_path=task.address)
+
+
+async def connect(task: Task) -> ArqRedis:
+    redis = await create_pool(settings(task))
+    await redis.ping()
+    return redis
+
+
+async def install(task: Task) -> None:
+    """Nothing to do: Redis has no tables."""
+
+
+async def enqueue_bulk(task: Task) -> None:
+    redis = await connect(task)
+    payloads = iter(task.payloads())
+
+    async def lane() -> None:
+        for payload in payloads:
+            await redis.enqueue_job("handle", **payload)
+
+    with task.timed():
+        await asyncio.gather(*(lane() for _ in range(LANES)))
+
+
+async def enqueue_single(task: Task) -> None:
+    redis = await connect(task)
+    payloads = task.payloads()
+    with task.timed():
+        for payload in payloads:
+            await redis.enqueue_job("handle", **payload)
+
+
+async def work(task: Task) -> None:
+    tally = Tally(os.environ[FOLDER])
+
+    async def handle(ctx: dict[Any, Any], number: int, rest: str) -> None:
+        tally.handled(number)
+
+    async def pickup(ctx: dict[Any, Any], number: int, rest: str) -> None:
+        tally.picked_up(number)
+
+    worker = Worker(
+        [func(handle, name="handle"), func(pickup, name="pickup")],
+        redis_settings=settings(task),
+        handle_signals=False,
+        max_jobs=100,
+        queue_read_limit=500,
+        poll_delay=0.01,
+        keep_result=0,
+    )
+    task.go()
+    await worker.main()
+
+
+async def send(task: Task) -> None:
+    redis = await connect(task)
+    task.go()
+    async for payload in task.moments_async():
+        await redis.enqueue_job("pickup", **payload)
+
+
+if __name__ == "__main__":
+    drive(install, enqueue_bulk, enqueue_single, work, send, runner=uvloop.run)

@@ -1,0 +1,31 @@
+"""Awa: a Rust core on PostgreSQL with Python handlers."""
+
+from __future__ import annotations
+
+from bench.peer import Peer, Plan
+
+PEER = Peer(
+    name="awa",
+    title="Awa",
+    kind="python",
+    store="postgres",
+    packages=("awa-pg==0.6.9",),
+    settings=(
+        "queue-storage engine; enqueue_many_copy 5,000 per call; max_workers 1,024 (its own number"
+        " for jobs that do nothing), poll 50 ms, 10 connections, otherwise its defaults"
+    ),
+    keeps="rows in rotating partitions, for tens of seconds",
+    works={
+        "enqueue_bulk": Plan(100_000),
+        "enqueue_single": Plan(2_000),
+        "drain_1": Plan(50_000),
+        "drain_2": Plan(50_000, processes=2),
+        "pickup": Plan(300),
+    },
+    # What is enqueued and what is completed share a partition, and go together.
+    unfinished="""
+        select (select count(*) from awa.ready_entries)
+             - (select coalesce(sum(completed_count), 0) from awa.receipt_completion_batches)
+             - (select count(*) from awa.done_entries)
+    """,
+)

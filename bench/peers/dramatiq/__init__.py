@@ -1,0 +1,29 @@
+"""Dramatiq: threads on Redis."""
+
+from __future__ import annotations
+
+from bench.peer import Peer, Plan
+
+PEER = Peer(
+    name="dramatiq",
+    title="Dramatiq",
+    kind="python",
+    store="redis",
+    packages=("dramatiq==2.2.1", "redis==8.1.*", "hiredis"),
+    settings=(
+        "redis-py with hiredis; send() one at a time; 8 threads, dramatiq_queue_prefetch 1,000,"
+        " dramatiq_worker_timeout 20 ms (its default of 1,000 ms makes pickup slower);"
+        " processes: 2 worker processes of one thread each"
+    ),
+    keeps="nothing",
+    works={
+        "enqueue_bulk": Plan(20_000),
+        "enqueue_single": Plan(2_000),
+        "drain_1": Plan(20_000),
+        "drain_2": Plan(20_000, processes=2),
+        "threads": Plan(20_000),
+        "processes": Plan(20_000, processes=2, options={"threads": 1}),
+        "pickup": Plan(300),
+    },
+    unfinished=(("HLEN", "dramatiq:default.msgs"),),
+)

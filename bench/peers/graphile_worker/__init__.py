@@ -1,0 +1,26 @@
+"""Graphile Worker: Node on PostgreSQL, with its batching options on."""
+
+from __future__ import annotations
+
+from bench.peer import Peer, Plan
+
+PEER = Peer(
+    name="graphile_worker",
+    title="Graphile Worker",
+    kind="node",
+    store="postgres",
+    packages=("graphile-worker@0.18.0", "pg@8"),
+    settings=(
+        "addJobs 1,000 per call; concurrentJobs 100, localQueue.size 2,000,"
+        " completeJobBatchDelay 0, failJobBatchDelay 0, preparedStatements"
+    ),
+    keeps="nothing: the row is deleted",
+    works={
+        "enqueue_bulk": Plan(100_000),
+        "enqueue_single": Plan(2_000),
+        "drain_1": Plan(200_000),
+        "drain_2": Plan(200_000, processes=2),
+        "pickup": Plan(300),
+    },
+    unfinished="select count(*) from graphile_worker._private_jobs",
+)

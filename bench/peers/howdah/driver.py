@@ -1,0 +1,82 @@
+"""Driver of howdah. The floor is here too: the worker's own two statements without a worker."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import asyncpg
+import uvloop
+
+from bench.driver import Task, drive
+from bench.peers.howdah.jobs import handle, handle_in_process, handle_in_thread, pickup, queue
+from howdah.claim import Line
+
+BATCH = 1000
+HANDLES = {"async": handle, "thread": handle_in_thread, "process": handle_in_process}
+
+CLAIM = """
+    select id, job_type, priority, data, attempts, max_attempts, place, created_at, claimed_at
+      from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7)
+"""
+COMPLETE = "select howdah.complete($1, $2, $3, $4, $5)"
+
+
+async def install(task: Task) -> None:
+    await queue.install()
+
+
+async def connect() -> None:
+    await queue.workers()
+
+
+async def enqueue_bulk(task: Task) -> None:
+    job, payloads = HANDLES[task.options.get("run", "async")], task.payloads()
+    await connect()
+    with task.timed():
+        await job.enqueue_many(payloads)
+
+
+async def enqueue_single(task: Task) -> None:
+    payloads = task.payloads()
+    await connect()
+    with task.timed():
+        for payload in payloads:
+            await handle.enqueue(**payload)
+
+
+async def work(task: Task) -> None:
+    job = HANDLES[task.options.get("run", "async")]
+    await connect()
+    task.go()
+    concurrency = task.options.get("concurrency", 100)
+    await queue.worker(job_types=[job.name, pickup.name], concurrency=concurrency).run()
+
+
+async def send(task: Task) -> None:
+    await connect()
+    task.go()
+    async for payload in task.moments_async():
+        await pickup.enqueue(**payload)
+
+
+async def floor(task: Task) -> None:
+    connections = [await asyncpg.connect(task.address) for _ in range(2)]
+    with task.timed():
+        await asyncio.gather(*map(_claim_and_complete, connections, ("one", "two")))
+    for connection in connections:
+        await connection.close()
+
+
+async def _claim_and_complete(
+    connection: asyncpg.Connection[asyncpg.Record], worker_id: str
+) -> None:
+    line = Line([handle.name]).whole()
+    while rows := await connection.fetch(CLAIM, worker_id, BATCH, *line):
+        ids, attempts = [row["id"] for row in rows], [row["attempts"] for row in rows]
+        ran = [timedelta()] * len(rows)
+        await connection.fetch(COMPLETE, worker_id, ids, attempts, None, ran)
+
+
+if __name__ == "__main__":
+    drive(install, enqueue_bulk, enqueue_single, work, send, floor, runner=uvloop.run)

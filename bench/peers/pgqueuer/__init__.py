@@ -1,0 +1,28 @@
+"""PgQueuer: asyncio on PostgreSQL, the fastest peer that runs Python handlers."""
+
+from __future__ import annotations
+
+from bench.peer import Peer, Plan
+
+PEER = Peer(
+    name="pgqueuer",
+    title="PgQueuer",
+    kind="python",
+    store="postgres",
+    packages=("pgqueuer==1.6.0", "asyncpg==0.32.0", "uvloop"),
+    settings=(
+        "asyncpg, uvloop; enqueue() with lists of 5,000; batch_size 500, one connection, default"
+        " (durable) tables; plain functions through asyncio.to_thread, as its documentation says"
+    ),
+    keeps="three log rows; the job row is deleted",
+    works={
+        "enqueue_bulk": Plan(100_000),
+        "enqueue_single": Plan(2_000),
+        "drain_1": Plan(200_000),
+        "drain_2": Plan(200_000, processes=2),
+        "threads": Plan(20_000, options={"run": "thread"}),
+        "pickup": Plan(300),
+    },
+    unfinished="select count(*) from pgqueuer",
+    finished="select count(*) from pgqueuer_log where status = 'successful'",
+)

@@ -1,0 +1,28 @@
+"""Procrastinate: asyncio on PostgreSQL, one job per fetch."""
+
+from __future__ import annotations
+
+from bench.peer import Peer, Plan
+
+PEER = Peer(
+    name="procrastinate",
+    title="Procrastinate",
+    kind="python",
+    store="postgres",
+    packages=("procrastinate==3.10.0", "psycopg[binary,pool]==3.3.*", "uvloop"),
+    settings=(
+        "psycopg 3.3 (C), uvloop; batch_defer 5,000 per call; worker concurrency 20, pool of 20,"
+        " listen_notify on, delete_jobs never (its default)"
+    ),
+    keeps="the job row and three event rows",
+    works={
+        "enqueue_bulk": Plan(50_000),
+        "enqueue_single": Plan(2_000),
+        "drain_1": Plan(5_000),
+        "drain_2": Plan(5_000, processes=2),
+        "threads": Plan(5_000, options={"run": "thread"}),
+        "pickup": Plan(300),
+    },
+    unfinished="select count(*) from procrastinate_jobs where status in ('todo', 'doing')",
+    finished="select count(*) from procrastinate_jobs where status = 'succeeded'",
+)

@@ -1,0 +1,106 @@
+"""Redis: a private redis-server for the peers that need one, on a socket of its own.
+
+It writes an append-only file that reaches the disk once a second, which is Redis's own advice. That
+is a weaker promise than PostgreSQL's commit, and the report says so. If the machine has no
+redis-server and we may install Debian's, we do.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.install import Unavailable
+from bench.peer import Command
+
+SETTINGS = {"appendonly": "yes", "appendfsync": "everysec", "save": ""}
+PATIENCE = 20.0
+
+
+class Redis:
+    """A running server, spoken to in plain RESP: integers are all we ask for."""
+
+    def __init__(self, path: Path, version: str) -> None:
+        self.path = path
+        self.version = version
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.connect(str(path))
+        self._answers = self._socket.makefile("rb")
+
+    def ask(self, *words: str) -> str:
+        """Send a command that answers with one line."""
+        parts = [f"${len(word.encode())}\r\n{word}\r\n" for word in words]
+        self._socket.sendall(f"*{len(words)}\r\n{''.join(parts)}".encode())
+        answer = self._answers.readline().decode().strip()
+        if answer.startswith("-") or not answer:
+            raise RuntimeError(f"Redis said {answer!r} to {words[0]}")
+        return answer[1:]
+
+    def count(self, commands: tuple[Command, ...]) -> int:
+        """Add up what these commands answer."""
+        return sum(int(self.ask(*command)) for command in commands)
+
+    def empty(self) -> None:
+        self.ask("FLUSHALL")
+
+    def close(self) -> None:
+        self._answers.close()
+        self._socket.close()
+
+
+@contextmanager
+def private_redis() -> Generator[Redis]:
+    """Start a server with an empty store, and take it down again."""
+    program = _program()
+    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+    version = next(word[2:] for word in said.split() if word.startswith("v="))
+    with tempfile.TemporaryDirectory(prefix="bench-redis-") as folder:
+        path = Path(folder, "s")
+        options = [word for name, value in SETTINGS.items() for word in (f"--{name}", value)]
+        process = subprocess.Popen(
+            [program, "--port", "0", "--unixsocket", str(path), "--dir", folder, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            redis = _connect(path, version, process)
+            yield redis
+            redis.close()
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _connect(path: Path, version: str, process: subprocess.Popen[bytes]) -> Redis:
+    until = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            return Redis(path, version)
+        except OSError:
+            time.sleep(0.02)
+    raise Unavailable("redis-server did not start")
+
+
+def _program() -> str:
+    if found := shutil.which("redis-server"):
+        return found
+    apt = shutil.which("apt-get")
+    if apt is None or os.geteuid() != 0:
+        raise Unavailable("there is no redis-server, and we may not install one")
+    for command in (("update",), ("install", "-y", "--no-install-recommends", "redis-server")):
+        subprocess.run(
+            [apt, "-q", *command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        )
+    if found := shutil.which("redis-server"):
+        return found
+    raise Unavailable("apt-get could not install redis-server")

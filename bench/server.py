@@ -1,0 +1,100 @@
+"""Server: a private PostgreSQL for the run, and a fresh database for every measurement.
+
+The embedded server of howdah with settings for a machine that does nothing else. Its binaries are
+those of the wheel, or of the folder that `--server` names. One cluster per choice is kept below
+.bench/, so the next run begins at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import LiteralString, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+from bench.install import GROUND
+from howdah.embedded import join
+
+SETTINGS = {
+    "shared_buffers": "1GB",
+    "max_wal_size": "8GB",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "max_connections": "300",  # 16 worker processes at once
+}
+
+
+class Postgres:
+    """A running server, as the benchmark sees it."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+
+    @contextmanager
+    def database(self) -> Generator[str]:
+        """Make a database for one measurement; yields its DSN."""
+        name = f"bench_{secrets.token_hex(6)}"
+        self._execute(f"create database {name}")
+        try:
+            yield with_database(self._dsn, name)
+        finally:
+            self._execute(f"drop database {name} with (force)")
+
+    def checkpoint(self) -> None:
+        """Begin every measurement with the same amount of work left to the checkpointer: none."""
+        self._execute("checkpoint")
+
+    def version(self) -> str:
+        return self._rows("show server_version")[0][0]
+
+    def settings(self) -> dict[str, str]:
+        """Return every setting that is not PostgreSQL's own default."""
+        rows = self._rows(
+            "select name, current_setting(name) from pg_settings"
+            " where source not in ('default', 'override', 'client')"
+            " and name !~ 'socket|file|directory|port|TimeZone|timezone|^lc_|^log' order by name"
+        )
+        ours = {name: self._rows(f"show {name}")[0][0] for name in SETTINGS}
+        return {row[0]: row[1] for row in rows} | ours
+
+    def apply(self) -> bool:
+        """Write the settings down; returns whether the server must start anew to have them."""
+        before = {name: self._rows(f"show {name}")[0][0] for name in SETTINGS}
+        for name, value in SETTINGS.items():
+            if name != "fsync":  # a promise of the embedded server already
+                self._execute(f"alter system set {name} = '{value}'")
+        return before != SETTINGS
+
+    def _execute(self, sql: str) -> None:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            connection.execute(cast(LiteralString, sql))
+
+    def _rows(self, sql: str) -> list[tuple[str, ...]]:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            return connection.execute(cast(LiteralString, sql)).fetchall()
+
+
+def with_database(dsn: str, name: str) -> str:
+    """Return the DSN of another database on the same server."""
+    return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
+
+
+@contextmanager
+def private_postgres(binaries: str) -> Generator[Postgres]:
+    """Start a server from `binaries`, a folder or "embedded", with the settings of the run."""
+    if binaries != "embedded":
+        os.environ["HOWDAH_PG_BIN"] = binaries
+    key = hashlib.sha256(binaries.encode()).hexdigest()[:8]
+    home = GROUND / f"pg-{key}"
+    home.parent.mkdir(exist_ok=True)
+    with join(home) as server:
+        again = Postgres(with_database(server.dsn, "postgres")).apply()
+        if again:
+            server.stop()
+    with join(home) as server:
+        yield Postgres(with_database(server.dsn, "postgres"))

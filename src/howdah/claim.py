@@ -33,7 +33,7 @@ class Line:
     """The line of a worker's job types, and where the worker left off."""
 
     def __init__(self, job_types: Iterable[str]) -> None:
-        self.job_types = sorted(set(job_types))
+        self.job_types: list[str] = sorted(set(job_types))
         self._marks: dict[str, dict[int, tuple[datetime, UUID]]] = {}
         self._slow = False
         self._whole_look_due = 0.0

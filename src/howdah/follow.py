@@ -36,7 +36,7 @@ class Subscription:
     __slots__ = ("_changed", "_error", "_follower", "_job", "id")
 
     def __init__(self, id: UUID, follower: Follower) -> None:
-        self.id = id
+        self.id: UUID = id
         self._follower = follower
         self._changed = asyncio.Event()
         self._job: Job | None = None

@@ -59,9 +59,10 @@ class Handler:
         self, function: Callable[..., Any], context: type, *, name: str | None = None, rules: Rules
     ) -> None:
         self.function = function
-        self.job_type = check_job_type(name if name is not None else function.__name__)
+        self.job_type: str = check_job_type(name if name is not None else function.__name__)
         self.rules = rules
         self.run: Run = _way_to_run(function, rules.run)
+        self.context_name: str | None
         parameters, self.context_name = _parameters(function, context)
         self._context_first = self.context_name == next(
             iter(inspect.signature(function).parameters), ""

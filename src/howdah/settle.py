@@ -60,8 +60,8 @@ class Settler:
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self.settled = 0
-        self.stale = 0
+        self.settled: int = 0
+        self.stale: int = 0
 
     def add(self, ending: Ending) -> None:
         self._waiting.append(ending)

@@ -45,6 +45,11 @@ FLUSH = 0.2  # seconds between writes of progress, events and "running"
 LAST_FLUSH = 15.0  # seconds to wait for the last endings to be written before giving up
 
 
+def _new_name() -> str:
+    """Name a worker so that nobody else has the name, and people can tell where it is."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
 class Worker:
     """Works on the jobs of one queue until it is stopped."""
 
@@ -75,7 +80,7 @@ class Worker:
             raise BadInput(f"no function is registered for job type {min(unknown)!r}")
         if not taken:
             raise BadInput("this worker knows no job types: register functions with @queue.job")
-        self.id = worker_id or f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.id: str = worker_id or _new_name()
         self._store = store
         self._handlers = {name: handlers[name] for name in taken}
         self._concurrency = concurrency

@@ -97,9 +97,9 @@ def howdah(ctx: click.Context, dsn: str | None) -> None:
         click.echo(ctx.get_help())
 
 
-for section in SECTIONS.values():
-    for command in section:
-        howdah.add_command(command)
+for _section in SECTIONS.values():
+    for _command in _section:
+        howdah.add_command(_command)
 
 
 def main() -> None:

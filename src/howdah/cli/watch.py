@@ -91,7 +91,7 @@ class Pace:
     def __init__(self) -> None:
         self._attempt: int = -1
         self._first = (0.0, 0)
-        self.rate = 0.0  # percent per second
+        self.rate: float = 0.0  # percent per second
         self.left: timedelta | None = None
 
     def see(self, event: Progressed, now: float) -> None:

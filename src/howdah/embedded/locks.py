@@ -23,7 +23,7 @@ _open: set[Lock] = set()
 
 class Lock:
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        self.fd = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+        self.fd: int = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
         _open.add(self)
         if create and os.geteuid() == 0:  # `sudo howdah` must not lock the user out
             home = path.parent.stat()

@@ -33,7 +33,7 @@ from howdah.embedded.unavailable import unavailable
 UNPRIVILEGED = ("postgres", "nobody")
 ELSEWHERE = Path("/var/lib/howdah")
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

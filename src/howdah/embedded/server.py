@@ -42,7 +42,7 @@ class Server:
 
     def __init__(self, home: Home) -> None:
         self.home = home
-        self.dsn = home.dsn
+        self.dsn: str = home.dsn
         self._process: int | None = os.getpid()
 
     def release(self) -> None:

@@ -52,7 +52,7 @@ class Store:
         self._pgbouncer = pgbouncer
         self._connections = connections
         self._patience = patience
-        self.statements = 0  # how many calls were made, for those who measure
+        self.statements: int = 0  # how many calls were made, for those who measure
         self._dsn = self._given
         self._checked = False  # whether the schema was found to fit
         self._server: Server | None = None

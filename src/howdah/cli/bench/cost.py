@@ -32,7 +32,7 @@ class Meter:
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
         self._wal: int | None = None
-        self.cost = Cost(0.0, 0.0, 0, None)
+        self.cost: Cost = Cost(0.0, 0.0, 0, None)
 
     async def __aenter__(self) -> Self:
         self._wal = await self._wal_position()

@@ -14,7 +14,7 @@ from datetime import timedelta
 from howdah import Backoff, JobContext, Priority, Queue
 from howdah.cli.demo.crew import LIFELINE
 
-queue = Queue()
+queue: Queue = Queue()
 
 
 @queue.job(priority=Priority.EXPLICIT)

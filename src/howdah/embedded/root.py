@@ -8,9 +8,8 @@ Where namespaces are refused (Docker's default) root lends it the name of an unp
 user, who then owns the cluster. Who made a cluster keeps it; a home that belongs to an
 ordinary user is served under that user's name, so `sudo` locks nobody out.
 
-Only the home itself is ever opened for passage, never a folder above it. If the borrowed name
-still cannot get there (/root is closed), the cluster goes to /var/lib/howdah and the home
-holds a link to it.
+Only the home itself is opened for passage, never a folder above it. If the borrowed name still
+cannot get there (/root is closed), the cluster goes to /var/lib/howdah, with a link at home.
 """
 
 from __future__ import annotations

@@ -55,8 +55,14 @@ begin
         select s.worker_id, s.error, array_agg(held.id) as ids, array_agg(held.attempts) as attempts
         from silent as s
         cross join lateral (
+            -- first who is meant, by jobs_held; then by id, which is the order to lock in. In one
+            -- step the planner walks all ids there are, because they come in order.
             select j.id, j.attempts from howdah.jobs_live as j
-            where j.worker_id = s.worker_id and coalesce(j.claimed_at, '-infinity') < s.claimed_before
+            where j.id = any (array(
+                    select h.id from howdah.jobs_live as h
+                    where h.worker_id = s.worker_id
+                      and coalesce(h.claimed_at, '-infinity') < s.claimed_before))
+              and coalesce(j.worker_id = s.worker_id, false)
             order by j.id
             for update skip locked
         ) as held

@@ -86,7 +86,7 @@ def test_recover_reads_what_it_takes(early: Session) -> None:
     read = read_by(early, early.recover_stale_jobs)
     early.clock.advance(-timedelta(minutes=10))
     assert read.seq_scans == 0
-    assert SETTLED <= read.rows <= 4 * SETTLED
+    assert SETTLED <= read.rows <= 5 * SETTLED  # who holds what, by id, moved, settled
 
 
 def test_promote_reads_what_is_due(early: Session) -> None:

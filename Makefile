@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix check format states sync docs sql
+.PHONY: help setup demo clean test test-matrix check format states sync docs sql bench
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -66,6 +66,9 @@ sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
 	@mkdir -p dist
 	$(RUN) howdah sql > dist/howdah.sql
 	@echo dist/howdah.sql
+
+bench: $(READY)  ## measure howdah and its peers in one run: twenty minutes on a quiet machine
+	$(RUN) bench.compare $(BENCH)
 
 clean:  ## remove the virtual environment and everything that is built
 	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix

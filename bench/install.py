@@ -61,7 +61,7 @@ def _python_driver(python: str, peer: Peer) -> tuple[str, ...]:
 
 def _with_npm(peer: Peer, home: Path) -> Environment:
     node = _node()
-    _npm_install(home, peer.packages, node)
+    _npm_install(home, peer.packages)
     versions = {
         package: json.loads((home / "node_modules" / package / "package.json").read_text())[
             "version"
@@ -75,13 +75,13 @@ def _with_npm(peer: Peer, home: Path) -> Environment:
 def _node() -> str:
     """Name a Node that the peers accept: the machine's own, or one from npm."""
     own = shutil.which("node")
-    if own and shutil.which("npm") is None:
-        raise Unavailable("there is no npm on this machine")
-    if own and _node_version(own) >= OLDEST_NODE:
+    if own is None or shutil.which("npm") is None:
+        raise Unavailable("there is no Node with npm on this machine")
+    if _node_version(own) >= OLDEST_NODE:
         return own
     home = GROUND / "node"
     home.mkdir(parents=True, exist_ok=True)
-    _npm_install(home, (NODE,), own)
+    _npm_install(home, (NODE,))
     made = str(home / "node_modules" / "node" / "bin" / "node")
     if _node_version(made) < OLDEST_NODE:
         raise Unavailable(f"npm could not bring {NODE}")
@@ -96,13 +96,10 @@ def _node_version(node: str) -> tuple[int, ...]:
     return tuple(int(part) for part in said.stdout.strip().lstrip("v").split(".") if part)
 
 
-def _npm_install(home: Path, packages: tuple[str, ...], node: str | None) -> None:
-    npm = shutil.which("npm")
-    if npm is None or node is None:
-        raise Unavailable("there is no Node with npm on this machine")
+def _npm_install(home: Path, packages: tuple[str, ...]) -> None:
     if _wanted(home, packages):
         (home / "package.json").write_text('{"private": true}\n')
-        _run(npm, "install", "--no-audit", "--no-fund", "--prefix", str(home), *packages)
+        _run("npm", "install", "--no-audit", "--no-fund", "--prefix", str(home), *packages)
         _note(home, packages)
 
 

@@ -57,7 +57,7 @@ class Postgres:
         rows = self._rows(
             "select name, current_setting(name) from pg_settings"
             " where source not in ('default', 'override', 'client')"
-            " and name !~ 'socket|file|directory|port|TimeZone|timezone|^lc_|^log' order by name"
+            " and category !~ 'Client|Connection|Reporting|Locations' order by name"
         )
         ours = {name: self._rows(f"show {name}")[0][0] for name in SETTINGS}
         return {row[0]: row[1] for row in rows} | ours

@@ -1,0 +1,47 @@
+"""Sample: a small record with figures that are easy to check by head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.peers.roster import ROSTER
+from bench.record import Measurement, Record, note
+
+
+def rates(peer: str, work: str, *values: float) -> list[Measurement]:
+    """One repetition per rate, each a thousand jobs long."""
+    return [
+        Measurement(peer=peer, work=work, repetition=i, jobs=1000, seconds=1000 / value)
+        for i, value in enumerate(values, 1)
+    ]
+
+
+def pickups(peer: str, *repetitions: Sequence[float]) -> list[Measurement]:
+    return [
+        Measurement(peer=peer, work="pickup", repetition=i, jobs=len(ms), pickups_ms=tuple(ms))
+        for i, ms in enumerate(repetitions, 1)
+    ]
+
+
+def sample(*measurements: Measurement, problem: str | None = None) -> Record:
+    """A record of howdah, Graphile Worker, Procrastinate and Celery; the last may be missing."""
+    there = ("howdah", "graphile_worker", "procrastinate")
+    notes = {name: note(ROSTER[name], {"python": "3.11"}) for name in there}
+    return Record(
+        trial=False,
+        command="python -m bench.compare",
+        date="2025-01-02 03:04 UTC",
+        commit="abcdef",
+        machine={
+            "cpu": "a cpu",
+            "cores": "2",
+            "memory": "4 GiB",
+            "kernel": "Linux 6",
+            "system": "Debian",
+            "python": "3.11.7",
+        },
+        postgres={"version": "18.1", "fsync": "on"},
+        redis={},
+        peers={**notes, "celery": note(ROSTER["celery"], {}, problem)},
+        measurements=list(measurements),
+    )

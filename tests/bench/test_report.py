@@ -1,0 +1,72 @@
+"""The report says what was found, and what could not be."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import msgspec
+
+from bench.plot import plot
+from bench.record import Measurement, Record
+from bench.report import report
+from tests.bench.sample import pickups, rates, sample
+
+
+def whole() -> Record:
+    return sample(
+        *rates("howdah", "drain_1", 3000, 2000, 4000),
+        *rates("graphile_worker", "drain_1", 1000, 1500, 500),
+        *pickups("howdah", [0.5] * 98 + [2.0] * 2),
+        problem="it needs Redis",
+    )
+
+
+def lines_with(text: str, word: str) -> list[str]:
+    return [line for line in text.splitlines() if word in line]
+
+
+def test_each_peer_is_shown_with_its_median_its_spread_and_howdahs_multiple() -> None:
+    text = report(whole())
+    assert "| 1,000 (500-1,500) · 3.0x |" in text
+    assert "| 3,000 (2,000-4,000) |" in " ".join(text.split()).replace("  ", " ")
+
+
+def test_a_peer_that_could_not_take_part_is_reported() -> None:
+    assert "- Celery: it needs Redis" in report(whole())
+    assert "- Celery" not in report(sample())
+
+
+def test_a_measurement_that_does_not_count_is_reported() -> None:
+    failed = Measurement(
+        peer="procrastinate", work="drain_1", repetition=2, jobs=10, problem="9 of 10 ran"
+    )
+    assert "- Procrastinate, drain_1, repetition 2: 9 of 10 ran" in report(sample(failed))
+
+
+def test_targets_are_marked_as_reached_or_not() -> None:
+    text = report(whole())
+    (graphile,) = lines_with(text, "drain, to Graphile Worker")
+    assert [cell.strip() for cell in graphile.split("|")[2:5]] == [
+        "at least 1.3x",
+        "3.00x",
+        "reached",
+    ]
+    (pgqueuer,) = lines_with(text, "drain, to PgQueuer")
+    assert [cell.strip() for cell in pgqueuer.split("|")[2:5]] == [
+        "at least 4x",
+        "not measured",
+        "-",
+    ]
+
+
+def test_a_trial_says_that_it_is_one() -> None:
+    assert "A trial" in report(msgspec.structs.replace(whole(), trial=True))
+    assert "A trial" not in report(whole())
+
+
+def test_the_plot_has_a_bar_for_every_figure_as_long_as_the_figure() -> None:
+    drawn = ElementTree.fromstring(plot(whole()))
+    bars = [each for each in drawn if each.get("height") == "16"]
+    widths = [float(each.attrib["width"]) for each in bars]
+    assert len(widths) == 3  # two drains, one pickup
+    assert round(widths[0] / widths[1], 2) == 3.0

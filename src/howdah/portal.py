@@ -58,7 +58,6 @@ class _Portal:
         self.thread.start()
 
     def _work(self) -> None:
-        asyncio.set_event_loop(self.loop)
         while True:
             try:
                 self.loop.run_forever()

@@ -150,3 +150,20 @@ def test_a_worker_that_knows_its_place_does_not_walk_the_dead(apart: Database) -
         db.enqueue_many([{"job_type": "dead"}] * 20)
         assert buffers(worker, behind, *place) < 300
         assert buffers(worker, CLAIM, ["dead"]) > 600  # the measure measures
+
+
+def test_upkeep_does_not_walk_the_dead_of_workers_that_live(apart: Database) -> None:
+    reader, worker = apart.session(), apart.session()
+    for name in ("a", "m", "z"):
+        apart.beat(name)
+    with reader.transaction():
+        reader.execute("set transaction isolation level repeatable read")
+        reader.value("select count(*) from pg_class")
+        apart.execute(
+            "insert into jobs_live (job_type) select 'dead' from generate_series(1, 20000)"
+        )
+        for name in ("a", "m", "z"):
+            worker.complete(worker.claim("dead", worker=name, batch=6000))
+            worker.claim("dead", worker=name, batch=5)
+        worker.upkeep()
+        assert buffers(worker, "select * from howdah.upkeep()") < 300

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from datetime import timedelta
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -123,6 +125,37 @@ def test_only_the_silent_one_of_many_loses_its_jobs(db: Database) -> None:
     db.beat("c", silent_after=SILENT_AFTER)
     db.clock.advance(timedelta(seconds=10))
     assert set(db.recover_stale_jobs(TIMEOUT)) == {held["b"][0].id}
+
+
+NAMES = ("!", "A", "a", "ä", "Z", "z", "zz", "漢", "🐘", "a b", "a-1", "a_1", "00", "~")
+
+
+@pytest.mark.parametrize("beating", range(len(NAMES) + 1))
+def test_strangers_are_found_between_any_workers_that_beat(
+    shared_db: Database, beating: int
+) -> None:
+    """Whoever beats is known and skipped; the others are looked for in between."""
+    db = shared_db
+    dice = random.Random(beating)
+    known = set(dice.sample(NAMES, beating))
+    held: dict[str, set[UUID]] = {}
+    for name in NAMES:
+        db.leave(name)
+        db.enqueue_many([{"job_type": f"of {name}"}] * 2)
+        held[name] = {claim.id for claim in db.claim(f"of {name}", worker=name)}
+    db.clock.advance(2 * TIMEOUT)
+    silent = {name for name in known if dice.random() < 0.4}
+    for name in known:
+        db.beat(name, silent_after=SILENT_AFTER)
+    db.execute(
+        "update workers set beat_at = beat_at - interval '1 minute' where id = any(%s)",
+        list(silent),
+    )
+    lost = set(NAMES) - known | silent
+    expected = set[UUID]().union(*(held[name] for name in lost))
+    assert set(db.recover_stale_jobs(TIMEOUT)) == expected
+    assert db.recover_stale_jobs(TIMEOUT) == {}
+    db.cancel(*set[UUID]().union(*held.values()))
 
 
 def test_each_worker_says_how_long_it_may_be_silent(db: Database) -> None:

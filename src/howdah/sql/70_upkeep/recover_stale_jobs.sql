@@ -16,6 +16,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set jit = off
@@ -35,22 +36,34 @@ begin
     where w.beat_at < v_now - w.silent_after and w.given_up_at is null;
 
     for v_lost in
-        with recursive holders (worker_id) as (
-            (select j.worker_id from howdah.jobs_live as j
-             where j.worker_id is not null order by j.worker_id limit 1)
+        -- Strangers, who never beat, are looked for between the workers that did: what those have
+        -- settled leaves dead entries in jobs_held, and under a long transaction walking them all
+        -- would take longer each time.
+        with recursive gaps (low, high) as (
+            select '', min(w.id) from howdah.workers as w
             union all
-            (select (select j.worker_id from howdah.jobs_live as j
-                     where j.worker_id > h.worker_id order by j.worker_id limit 1)
-             from holders as h where h.worker_id is not null)
+            select w.id, lead(w.id) over (order by w.id) from howdah.workers as w
+        ), strangers (worker_id, high, holds) as (
+            select low, high, false from gaps
+            union all
+            select next.worker_id, s.high, true from strangers as s
+            cross join lateral (
+                (select j.worker_id from howdah.jobs_live as j
+                 where s.high is not null and j.worker_id > s.worker_id and j.worker_id < s.high
+                 order by j.worker_id limit 1)
+                union all
+                (select j.worker_id from howdah.jobs_live as j
+                 where s.high is null and j.worker_id > s.worker_id
+                 order by j.worker_id limit 1)
+            ) as next
         ), silent as (
-            select h.worker_id,
-                   case when w.id is null then v_now - p_timeout else 'infinity' end as claimed_before,
-                   case when w.id is null
-                        then format('worker %s held it for more than %s and never beat', h.worker_id, p_timeout)
-                        else format('worker %s went silent: no beat for more than %s', h.worker_id, w.silent_after)
-                   end as error
-            from holders as h left join howdah.workers as w on w.id = h.worker_id
-            where h.worker_id is not null and (w.id is null or w.beat_at < v_now - w.silent_after)
+            select w.id as worker_id, 'infinity'::timestamptz as claimed_before,
+                   format('worker %s went silent: no beat for more than %s', w.id, w.silent_after) as error
+            from howdah.workers as w where w.beat_at < v_now - w.silent_after
+            union all
+            select s.worker_id, v_now - p_timeout,
+                   format('worker %s held it for more than %s and never beat', s.worker_id, p_timeout)
+            from strangers as s where s.holds
         )
         select s.worker_id, s.error, array_agg(held.id) as ids, array_agg(held.attempts) as attempts
         from silent as s

@@ -28,6 +28,21 @@ def test_a_claim_that_was_rolled_back_leaves_its_jobs_to_others(db: Database) ->
     assert [(c.id, c.attempts) for c in db.claim("mail", worker="second")] == [(j, 1) for j in jobs]
 
 
+def test_a_claim_locks_little_more_than_it_takes(db: Database) -> None:
+    """Locking a batch of each type and using one of all would starve everybody else."""
+    db.execute(
+        "insert into jobs_live (job_type, place) "
+        "select 'type-' || n % 20, timestamptz '2026-01-01' + n * interval '1 second' "
+        "from generate_series(1, 1000) as n"
+    )
+    types = [f"type-{n}" for n in range(20)]
+    other = db.session()
+    with other.transaction():
+        assert len(other.claim(*types, worker="first", batch=50)) == 50
+        free = db.column("select id from jobs_live where worker_id is null for update skip locked")
+        assert len(free) >= 850
+
+
 def test_a_claim_passes_by_a_job_that_is_being_cancelled(db: Database) -> None:
     gone, left = db.enqueue("mail"), db.enqueue("mail")
     other = db.session()

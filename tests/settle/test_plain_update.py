@@ -60,12 +60,34 @@ def test_fail_on_the_last_attempt_is_the_end(db: Database) -> None:
     row = db.job(job)
     assert (row["status"], row["last_error"]) == (State.FAILED, "no route")
     assert row["completed_at"] is not None  # which the statement did not say
+    assert row["place"] is None
     assert row["finished_on"] == db.value("select today()")
     assert db.value("select tableoid::regclass::text from jobs") == (
         f"jobs_finished_{row['finished_on']:%Y%m%d}"
     )
     assert db.depth() == {("mail", State.FAILED): 1} == db.counted()
     assert db.requeue(job) == {job}
+
+
+def test_the_day_of_finishing_is_the_day_it_happened(db: Database) -> None:
+    done, failed = db.enqueue("mail"), db.enqueue("mail", max_attempts=1)
+    db.claim("mail")
+    db.clock.advance(timedelta(days=2))
+    db.plain(COMPLETE, done)
+    db.plain(FAIL, failed, "no route")
+    assert (
+        db.job(done)["finished_on"] == db.value("select today()") == db.job(failed)["finished_on"]
+    )
+    assert db.column("select distinct day from finished_counts") == [db.value("select today()")]
+
+
+def test_what_an_attempt_left_behind_does_not_pass_to_the_next(db: Database) -> None:
+    job = db.enqueue("mail")
+    db.claim("mail")
+    db.plain("UPDATE jobs SET status='running', started_at=now() WHERE id=$1", job)
+    db.plain(FAIL, job, "no route")
+    db.claim("mail")
+    assert db.job(job)["started_at"] is None
 
 
 def test_recover_takes_from_the_silent_and_leaves_the_last_attempt(db: Database) -> None:
@@ -143,6 +165,7 @@ def test_a_failed_job_can_be_brought_back(db: Database) -> None:
     assert db.plain("UPDATE jobs SET status='pending' WHERE id=$1", job) == 1
     row = db.job(job)
     assert (row["worker_id"], row["claimed_at"], row["completed_at"]) == (None, None, None)
+    assert (row["attempts"], row["max_attempts"]) == (1, 2)
     assert db.depth() == {("mail", State.PENDING): 1} == db.counted()
     (claim,) = db.claim("mail")
     assert (claim.id, claim.attempts) == (job, 2)

@@ -23,7 +23,7 @@ PEER = Peer(
         "drain_2": Plan(200_000, processes=2),
         "drain_16": Plan(200_000, processes=16, options={"concurrency": 10}),
         "threads": Plan(50_000, options={"run": "thread"}),
-        "processes": Plan(20_000, options={"run": "process"}),
+        "processes": Plan(50_000, options={"run": "process"}),
         "floor": Plan(200_000),
         "pickup": Plan(300),
     },

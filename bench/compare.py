@@ -52,6 +52,7 @@ class Choice(NamedTuple):
     server: str
     name: str
     trial: bool
+    whole: bool
 
     def plan(self, peer: Peer, work: str) -> Plan:
         plan = peer.works[work]
@@ -104,6 +105,7 @@ def run(choice: Choice, postgres: Postgres, command: str) -> Record:
         measurements = _measurements(choice, Stage(postgres, redis, environments))
         return Record(
             trial=choice.trial,
+            whole=choice.whole,
             command=command,
             date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             commit=commit(),
@@ -197,6 +199,7 @@ def parse(arguments: list[str] | None) -> Choice:
         server=said.server,
         name=said.record or f"peers{elsewhere}",
         trial=said.quick or bool(said.jobs) or not (whole or said.record),
+        whole=whole,
     )
 
 

@@ -44,6 +44,7 @@ class PeerNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     trial: bool  # too few jobs, or not everything: shows that it works, not how fast
+    whole: bool  # every peer and every work
     command: str
     date: str
     commit: str
@@ -92,6 +93,7 @@ def read(folder: Path) -> Record:
 
 
 def newest(records: Path = RECORDS) -> Path | None:
-    """Find the folder of the newest record: its date leads its name."""
-    folders = [path.parent for path in records.glob(f"*/{FILE}")]
-    return max(folders, key=lambda folder: (read(folder).date, folder.name), default=None)
+    """Find the folder of the newest record that has everybody in it."""
+    found = [(read(path.parent), path.parent) for path in records.glob(f"*/{FILE}")]
+    dated = [(record.date, folder) for record, folder in found if record.whole]
+    return max(dated)[1] if dated else None

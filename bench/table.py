@@ -1,4 +1,4 @@
-"""Table: the README's comparison, written from the newest record.
+"""Table: the README's comparison, written from the newest record of everything.
 
     python -m bench.table            write it between the markers
     python -m bench.table --check    exit 1 when it is out of date

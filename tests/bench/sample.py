@@ -29,6 +29,7 @@ def sample(*measurements: Measurement, problem: str | None = None) -> Record:
     notes = {name: note(ROSTER[name], {"python": "3.11"}) for name in there}
     return Record(
         trial=False,
+        whole=True,
         command="python -m bench.compare",
         date="2025-01-02 03:04 UTC",
         commit="abcdef",

@@ -22,5 +22,12 @@ def test_the_newest_record_is_the_one_with_the_latest_date(tmp_path: Path) -> No
     assert newest(tmp_path) == tmp_path / "a"
 
 
+def test_a_record_of_a_part_is_never_the_newest(tmp_path: Path) -> None:
+    write(sample(), tmp_path / "whole")
+    part = msgspec.structs.replace(sample(), date="2026-01-01", whole=False)
+    write(part, tmp_path / "part")
+    assert newest(tmp_path) == tmp_path / "whole"
+
+
 def test_without_records_there_is_no_newest(tmp_path: Path) -> None:
     assert newest(tmp_path) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ def nested(depth: int) -> list[Any]:
 
 
 PAYLOADS: list[tuple[Any, str]] = [
-    ({"x": "a" * 300_000}, "has 300,008 bytes; the limit is 262,144. Store the data elsewhere"),
+    ({"x": "a" * 300_000}, "has 300,009 bytes; the limit is 262,144. Store the data elsewhere"),
     ({"x": object()}, "is not JSON"),
     ({"x": {1, object()}}, "is not JSON"),
     ({"x": math.nan}, "contains nan, which JSON cannot hold"),
@@ -122,6 +123,17 @@ async def test_a_hostile_name_is_only_a_name(queue: Queue, job_type: str) -> Non
     assert await handle.result(timeout=10) == {"said": job_type}
 
 
+async def test_every_way_in_measures_a_payload_alike(queue: Queue) -> None:
+    """As PostgreSQL prints it: with a blank after each comma and colon."""
+    data = {"x": [1] * 130_000}  # 260 kB as it is sent, 390 kB as it is printed
+    with pytest.raises(PayloadTooLarge, match="has 390,007 bytes"):
+        await queue.enqueue("mail", data)
+    with pytest.raises(PayloadTooLarge, match="has 390,007 bytes"):
+        await queue.enqueue_many([queue.draft("mail", data)])
+    (printed,) = await queue.store.fetch("select octet_length($1::jsonb::text)", json.dumps(data))
+    assert printed[0] == 390_007
+
+
 async def test_one_bad_draft_in_a_stream_leaves_nothing_behind(queue: Queue) -> None:
     @queue.job
     async def mail(to: int) -> None: ...
@@ -136,15 +148,18 @@ async def test_one_bad_draft_in_a_stream_leaves_nothing_behind(queue: Queue) -> 
     assert await mail.enqueue_many({"to": n} for n in range(500)) == 500
 
 
-async def test_a_stream_that_breaks_leaves_nothing_behind(queue: Queue) -> None:
+@pytest.mark.parametrize("kind", [RuntimeError, OSError, TimeoutError, ConnectionError])
+async def test_a_stream_that_breaks_leaves_nothing_behind_and_says_what_broke(
+    queue: Queue, kind: type[Exception]
+) -> None:
     @queue.job
     async def mail(to: int) -> None: ...
 
     def stream() -> Any:
         yield mail.draft(to=1)
-        raise RuntimeError("the source broke")
+        raise kind("the source broke")
 
-    with pytest.raises(RuntimeError, match="the source broke"):
+    with pytest.raises(kind, match=r"^the source broke$"):
         await mail.enqueue_many(stream())
     assert await queue.counts() == {}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from howdah import payload
-from howdah.errors import BadInput
+from howdah.errors import BadInput, HowdahError
 from howdah.job import Claim, Draft, Job, Lease
 from howdah.outcomes import Ending
 from howdah.states import State, Verb
@@ -78,8 +78,19 @@ async def enqueue(store: Store, draft: Draft) -> None:
 
 async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> int:
     """Stream drafts through COPY in one transaction: all of them or none."""
+    streamed = _Streamed(drafts)
+    try:
+        await _copy(store, streamed)
+    except HowdahError:
+        if streamed.broken is not None:  # the stream's own error, not the database's
+            raise streamed.broken from None
+        raise
+    return streamed.count
+
+
+async def _copy(store: Store, streamed: _Streamed) -> None:
     async with store.acquire() as connection, connection.transaction():
-        streamed = _Streamed(drafts, store.payload_limit)
+        streamed.limit = store.payload_limit
         now = await connection.fetchval("select howdah.clock()")
         await connection.copy_records_to_table(
             "jobs_live",
@@ -89,28 +100,32 @@ async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Dra
         )
         if streamed.ready_types:
             await connection.fetchval("select howdah.wake($1)", sorted(streamed.ready_types))
-    return streamed.count
 
 
 class _Streamed:
     """Drafts on their way into COPY: counted, and their types noted for the wake."""
 
-    def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft], limit: int) -> None:
+    def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> None:
         self._drafts = drafts
-        self._limit = limit
+        self.limit = payload.MAX_BYTES
         self.count = 0
         self.ready_types: set[str] = set()
+        self.broken: Exception | None = None  # what the stream itself raised
 
     async def records(self, now: datetime) -> AsyncGenerator[tuple[object, ...]]:
-        if isinstance(self._drafts, AsyncIterable):
-            async for draft in self._drafts:
-                yield self._record(draft, now)
-        else:
-            for draft in self._drafts:
-                yield self._record(draft, now)
+        try:
+            if isinstance(self._drafts, AsyncIterable):
+                async for draft in self._drafts:
+                    yield self._record(draft, now)
+            else:
+                for draft in self._drafts:
+                    yield self._record(draft, now)
+        except Exception as error:
+            self.broken = error
+            raise
 
     def _record(self, draft: Draft, now: datetime) -> tuple[object, ...]:
-        check_size(check_draft(draft), self._limit)
+        check_size(check_draft(draft), self.limit)
         self.count += 1
         run_at = draft.run_at if draft.delay is None else now + draft.delay
         waits = run_at is not None and run_at > now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import socket
 import subprocess
@@ -106,7 +107,7 @@ def test_130_ctrl_c_ends_without_a_traceback(cli: Cli, jobs: SyncQueue) -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    program = f"{sys.executable} -m howdah sql"
+    program = f"{shlex.quote(sys.executable)} -m howdah sql"
     done = subprocess.run(
         ["/bin/sh", "-c", f"{program} | head -n 1"],
         capture_output=True,

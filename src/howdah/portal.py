@@ -22,11 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from howdah.errors import HowdahError
-
-try:
-    from uvloop import new_event_loop
-except ImportError:  # not on every platform
-    from asyncio import new_event_loop
+from howdah.loop import new_event_loop
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -33,6 +33,7 @@ from howdah.errors import (
     SchemaError,
     Unreachable,
 )
+from howdah.loop import new_event_loop
 
 T = TypeVar("T")
 
@@ -79,7 +80,8 @@ def on_queue(dsn: str | None, work: Callable[[Queue], Awaitable[T]]) -> T:
         async with Queue(dsn) as queue:
             return await work(queue)
 
-    return asyncio.run(opened())
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(opened())
 
 
 def screen() -> Console:

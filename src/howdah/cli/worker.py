@@ -21,6 +21,7 @@ from howdah.cli.load import load_queue
 from howdah.cli.log import LEVELS, log_to_stderr
 from howdah.cli.options import dsn_option, duration
 from howdah.errors import BadInput
+from howdah.loop import new_event_loop
 from howdah.store.address import find_dsn, without_password
 
 AT_LEAST_1 = click.IntRange(min=1, max=10_000)
@@ -129,7 +130,7 @@ def worker(
         stale_after=stale_after,
         poll=poll,
     )
-    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_work(queue, made))
 
 
@@ -149,12 +150,3 @@ async def _work(queue: Queue, made: Worker) -> None:
             await made.stopping()
     except asyncio.CancelledError:
         return
-
-
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop where there is one."""
-    try:
-        from uvloop import new_event_loop
-    except ImportError:
-        return None
-    return new_event_loop

@@ -14,6 +14,10 @@ from tests.support.listener import Heard, Listener
 pytestmark = pytest.mark.engine
 
 HOUR = timedelta(hours=1)
+PLAIN_FAIL = """UPDATE jobs
+    SET status = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'pending' END,
+        last_error='no route', worker_id=NULL, claimed_at=NULL
+    WHERE id=$1"""
 
 
 def insert_two_types(db: Database) -> None:
@@ -87,6 +91,11 @@ def test_what_comes_back_to_the_line_wakes_too(db: Database) -> None:
 
     db.release(db.claim("mail"))
     assert listener.heard() == wake
+    db.claim("mail")
+    db.plain("UPDATE jobs SET progress=50 WHERE id=$1", job)
+    assert listener.heard() == []
+    db.plain(PLAIN_FAIL, job)
+    assert listener.heard() == wake, "a foreign worker's failed attempt is picked up at once"
     db.retry(db.claim("mail"))
     assert listener.heard() == wake
     db.claim("mail")

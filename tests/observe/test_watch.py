@@ -44,6 +44,9 @@ CHANGES: dict[str, Callable[[Database, list[Claimed]], object]] = {
     "release": lambda db, claims: db.release(claims),
     "cancel by its worker": lambda db, claims: db.cancel_held(claims),
     "recover": recover,
+    "plain progress": lambda db, claims: db.plain(
+        "UPDATE jobs SET progress=50 WHERE id=$1", claims[0].id
+    ),
     "plain complete": lambda db, claims: db.plain(
         "UPDATE jobs SET status='completed' WHERE id=$1", claims[0].id
     ),

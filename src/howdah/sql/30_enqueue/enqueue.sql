@@ -27,9 +27,7 @@ declare
     v_limit  int         := howdah.option('max_payload_bytes');
 begin
     if v_bytes > v_limit then
-        raise exception using errcode = 'HW001',
-            message = format('the payload of a %L job has %s bytes; the limit is %s', p_job_type, v_bytes, v_limit),
-            hint = 'Store the data elsewhere and enqueue a reference to it, or raise the option max_payload_bytes.';
+        perform howdah.refuse_payload(p_job_type, v_bytes, v_limit);
     end if;
     insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, place)
     values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts,

@@ -28,9 +28,7 @@ begin
     from jsonb_to_recordset(p_jobs) as d (job_type text, data jsonb)
     where octet_length(d.data::text) > v_limit limit 1;
     if found then
-        raise exception using errcode = 'HW001',
-            message = format('the payload of a %L job has %s bytes; the limit is %s', v_large.job_type, v_large.bytes, v_limit),
-            hint = 'Store the data elsewhere and enqueue a reference to it, or raise the option max_payload_bytes.';
+        perform howdah.refuse_payload(v_large.job_type, v_large.bytes, v_limit);
     end if;
 
     with drafts as materialized (

@@ -19,9 +19,7 @@ begin
     select job_type, octet_length(data::text) as bytes into v_large
     from inserted where octet_length(data::text) > v_limit limit 1;
     if found then
-        raise exception using errcode = 'HW001',
-            message = format('the payload of a %L job has %s bytes; the limit is %s', v_large.job_type, v_large.bytes, v_limit),
-            hint = 'Store the data elsewhere and enqueue a reference to it, or raise the option max_payload_bytes.';
+        perform howdah.refuse_payload(v_large.job_type, v_large.bytes, v_limit);
     end if;
 
     update howdah.jobs_live as j

@@ -56,7 +56,6 @@ begin
         new.completed_at := null;
         new.place := case when new.run_at > howdah.clock() then null else now() end;
         new.max_attempts := greatest(new.max_attempts, new.attempts + 1);
-        perform howdah.wake(array[new.job_type]);
     end if;
     return new;
 end;
@@ -92,3 +91,28 @@ create or replace trigger take_plain_delete
     after delete on howdah.jobs_finished
     referencing old table as deleted
     for each statement execute function howdah.take_plain_delete();
+
+-- whatever a plain UPDATE changed: what stands in line again wakes idle workers, and those who
+-- follow a job hear of it, once per statement. The verbs write to jobs_live and never come here.
+create or replace function howdah.tell_plain_update() returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_types text[] := array(
+        select distinct job_type from changed
+        where status = 'pending' and worker_id is null and place is not null
+    );
+begin
+    if v_types <> '{}' then
+        perform howdah.wake(v_types);
+    end if;
+    perform howdah.announce(array(select id from changed where watched));
+    return null;
+end;
+$$;
+
+create or replace trigger tell_plain_update
+    after update on howdah.jobs
+    referencing new table as changed
+    for each statement execute function howdah.tell_plain_update();

@@ -71,4 +71,4 @@ bench: $(READY)  ## measure howdah and its peers in one run: twenty minutes on a
 	$(RUN) bench.compare $(BENCH)
 
 clean:  ## remove the virtual environment and everything that is built
-	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix
+	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix .bench

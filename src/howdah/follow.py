@@ -67,18 +67,26 @@ class Follower:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._begin(None)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Begin anew on an event loop; what followed on another has ended with it."""
+        self._loop = loop
         self._subscriptions: defaultdict[UUID, set[Subscription]] = defaultdict(set)
         self._news: set[UUID] = set()
         self._has_news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._listener = Listener(store, [NEWS], self._heard, self._everything_is_news)
+        self._listener = Listener(self._store, [NEWS], self._heard, self._everything_is_news)
 
     def subscribe(self, id: UUID) -> Subscription:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._begin(loop)
         subscription = Subscription(id, self)
         self._subscriptions[id].add(subscription)
         self._tell(id)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run(), name="howdah-follow")
+            self._task = loop.create_task(self._run(), name="howdah-follow")
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
@@ -89,6 +97,8 @@ class Follower:
                 del self._subscriptions[subscription.id]
 
     async def close(self) -> None:
+        if self._loop is not asyncio.get_running_loop():
+            return
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from urllib.parse import urlsplit
 
 import pytest
@@ -93,3 +95,23 @@ async def test_a_queue_can_be_closed_and_used_again(dsn: str) -> None:
     await queue.close()
     assert (await queue.get(first.id)).id == first.id
     await queue.close()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_queue_outlives_the_event_loop_it_was_used_in(dsn: str) -> None:
+    """A script that calls asyncio.run for every step, and closes its queue only at the end."""
+    queue = Queue(dsn)
+
+    @queue.job
+    async def double(n: int) -> int:
+        return n * 2
+
+    async def step(n: int) -> int:
+        handle = await double.enqueue(n=n)
+        async with queue.worker():
+            return await handle.result(timeout=10)
+
+    assert [asyncio.run(step(n)) for n in (1, 2, 3)] == [2, 4, 6]
+    asyncio.run(queue.close())
+    gc.collect()  # what the ended loops left open is this script's own untidiness

@@ -135,7 +135,8 @@ class Store:
     async def close(self) -> None:
         """Close every connection; the next call opens the store anew."""
         pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is not None and self._loop is asyncio.get_running_loop():
+            # a pool of another loop, which has ended, has lost its connections with it
             try:
                 async with asyncio.timeout(2):
                     await pool.close()

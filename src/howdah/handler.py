@@ -61,6 +61,7 @@ class Handler:
         self.function = function
         self.job_type: str = check_job_type(name if name is not None else function.__name__)
         self.rules = rules
+        self._what = f"the payload of {self.job_type}"
         self.run: Run = _way_to_run(function, rules.run)
         self.context_name: str | None
         parameters, self.context_name = _parameters(function, context)
@@ -81,18 +82,22 @@ class Handler:
 
     def encode(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
         """Encode the arguments of a call as payload, refusing what the function would refuse."""
+        try:
+            arguments = self._shape(**self._named(args, kwargs)) if args else self._shape(**kwargs)
+        except TypeError as error:
+            raise BadInput(f"{self.job_type}: {error}") from None
+        data = payload.encode(arguments, self._what)
+        self.decode(data)
+        return data
+
+    def _named(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+        """Give positional arguments their names."""
         if len(args) > len(self._fields):
             raise BadInput(f"{self.job_type} takes {len(self._fields)} arguments, got {len(args)}")
         named = dict(zip(self._fields, args, strict=False))
         if twice := named.keys() & kwargs.keys():
             raise BadInput(f"{self.job_type} got argument {min(twice)!r} twice")
-        try:
-            arguments = self._shape(**named, **kwargs)
-        except TypeError as error:
-            raise BadInput(f"{self.job_type}: {error}") from None
-        data = payload.encode(arguments, f"the payload of {self.job_type}")
-        self.decode(data)
-        return data
+        return {**named, **kwargs}
 
     def decode(self, data: str) -> msgspec.Struct:
         """Decode a payload into the function's arguments; raises BadInput where it does not fit."""

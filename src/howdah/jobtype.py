@@ -18,6 +18,7 @@ from howdah.errors import BadInput
 from howdah.follow import Follower
 from howdah.handle import Handle
 from howdah.handler import Handler
+from howdah.ids import new_id
 from howdah.job import Draft
 from howdah.store import Store
 
@@ -52,7 +53,18 @@ class JobType(Generic[P, R]):
     ) -> None:
         self.handler = handler
         self._queue = queue
-        self._options = options or Options()
+        self._options = options = options or Options()
+        rules = handler.rules
+        self._blank = enqueue.draft(  # refuses options that make no sense, once for all its jobs
+            handler.job_type,
+            "{}",
+            priority=rules.priority if options.priority is None else options.priority,
+            run_at=options.run_at,
+            delay=options.delay,
+            max_attempts=rules.max_attempts
+            if options.max_attempts is None
+            else options.max_attempts,
+        )
 
     def __repr__(self) -> str:
         return f"<job type {self.name!r}: {self.handler.where}>"
@@ -140,14 +152,13 @@ class JobType(Generic[P, R]):
         )
 
     def _draft(self, data: str) -> Draft:
-        options, rules = self._options, self.handler.rules
-        return enqueue.draft(
-            self.name,
-            data,
-            priority=rules.priority if options.priority is None else options.priority,
-            run_at=options.run_at,
-            delay=options.delay,
-            max_attempts=rules.max_attempts
-            if options.max_attempts is None
-            else options.max_attempts,
+        blank = self._blank
+        return Draft(
+            id=new_id(),
+            job_type=blank.job_type,
+            data=data,
+            priority=blank.priority,
+            max_attempts=blank.max_attempts,
+            run_at=blank.run_at,
+            delay=blank.delay,
         )

@@ -60,7 +60,7 @@ def encode(value: object, what: str, *, limit: int | None = None) -> str:
 
 def check_size(data: str, what: str, limit: int) -> None:
     """Refuse an encoded value above the limit, measured as the database measures it."""
-    if len(data) * 4 > limit and (size := _stored_size(data)) > limit:
+    if (size := _stored_size(data)) > limit:
         raise _too_large(what, size, limit)
 
 

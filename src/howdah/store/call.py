@@ -7,7 +7,7 @@ the disk go through `howdah.relaxed()`: after a crash they are at worst done aga
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -54,7 +54,8 @@ def check_draft(draft: Draft) -> Draft:
 
 
 def check_size(draft: Draft, limit: int) -> None:
-    payload.check_size(draft.data, f"the payload of {draft.job_type}", limit)
+    if len(draft.data) * 4 > limit:
+        payload.check_size(draft.data, f"the payload of {draft.job_type}", limit)
 
 
 def enqueue_arguments(draft: Draft) -> tuple[object, ...]:
@@ -102,6 +103,9 @@ async def _copy(store: Store, streamed: _Streamed) -> None:
             await connection.fetchval("select howdah.wake($1)", sorted(streamed.ready_types))
 
 
+_Record = tuple[object, ...]
+
+
 class _Streamed:
     """Drafts on their way into COPY: counted, and their types noted for the wake."""
 
@@ -112,19 +116,30 @@ class _Streamed:
         self.ready_types: set[str] = set()
         self.broken: Exception | None = None  # what the stream itself raised
 
-    async def records(self, now: datetime) -> AsyncGenerator[tuple[object, ...]]:
+    def records(self, now: datetime) -> Iterable[_Record] | AsyncIterable[_Record]:
+        if isinstance(self._drafts, AsyncIterable):
+            return self._records_async(self._drafts, now)
+        return self._records(self._drafts, now)
+
+    def _records(self, drafts: Iterable[Draft], now: datetime) -> Generator[_Record]:
         try:
-            if isinstance(self._drafts, AsyncIterable):
-                async for draft in self._drafts:
-                    yield self._record(draft, now)
-            else:
-                for draft in self._drafts:
-                    yield self._record(draft, now)
+            for draft in drafts:
+                yield self._record(draft, now)
         except Exception as error:
             self.broken = error
             raise
 
-    def _record(self, draft: Draft, now: datetime) -> tuple[object, ...]:
+    async def _records_async(
+        self, drafts: AsyncIterable[Draft], now: datetime
+    ) -> AsyncGenerator[_Record]:
+        try:
+            async for draft in drafts:
+                yield self._record(draft, now)
+        except Exception as error:
+            self.broken = error
+            raise
+
+    def _record(self, draft: Draft, now: datetime) -> _Record:
         check_size(check_draft(draft), self.limit)
         self.count += 1
         run_at = draft.run_at if draft.delay is None else now + draft.delay

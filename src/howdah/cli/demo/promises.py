@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from howdah.cli import words
 from howdah.cli.demo.play import Played
@@ -56,7 +56,7 @@ def _promises(played: Played, handed_over: int) -> Generator[Promise]:
         f"export_all was {export.status} at {export.progress}%: "
         f"{words.one_line(export.last_error or '')}",
     )
-    lost = [job for job in jobs if any(e["worker_id"] == played.killed for e in job.errors)]
+    lost = [job for job in jobs if any(_taken_from(played.killed, e) for e in job.errors)]
     finishers = {job.worker_id for job in lost}
     yield Promise(
         len([job for job in lost if job.job_type == "transcode"]) >= 2
@@ -66,6 +66,11 @@ def _promises(played: Played, handed_over: int) -> Generator[Promise]:
         f"worker {pid(played.killed)} was killed with -9; {words.jobs(len(lost))} of it were "
         f"finished by {', '.join(sorted(pid(id) for id in finishers))}",
     )
+
+
+def _taken_from(worker_id: str, error: dict[str, Any]) -> bool:
+    """Whether an attempt ended because its worker fell silent, and not by itself."""
+    return error["worker_id"] == worker_id and "went silent" in error["error"]
 
 
 def _completed(job: Job) -> bool:

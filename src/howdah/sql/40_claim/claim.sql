@@ -15,9 +15,9 @@
 --
 -- With several stretches it first looks, without locking, how far each has been seen
 -- when `share` of its jobs were read; up to the nearest of those points the order of all
--- stretches is known. It locks up to there, then goes on behind it, reading more from
--- the stretches that gave much and one from those that gave nothing. So the cost follows
--- the jobs taken, not the jobs waiting.
+-- stretches is known. It locks up to there and no job too many, then goes on behind it,
+-- reading more from the stretches that gave much and one from those that gave nothing. So
+-- the cost follows the jobs taken, not the jobs waiting.
 --
 -- Locks the rows it takes (for update skip locked). Wakes nobody. A foreign UPDATE that
 -- moves a row to jobs_finished while we lock it raises 40001: the round is done again.
@@ -52,6 +52,7 @@ declare
     v_untils   int[]       := p_until_ranks;
     v_shares   int[];
     v_cut      record;
+    v_look     record;
     v_locked   uuid[];
     v_givers   int[];
 begin
@@ -67,9 +68,12 @@ begin
         greatest(4, 2 * p_batch_size / greatest(1, cardinality(p_job_types))),
         array[cardinality(p_job_types)]);
     while v_left > 0 and cardinality(v_types) > 0 loop
-        v_cut := null;
+        -- as far as the line goes, unless a look says otherwise
+        select 2147483647 as rank, 'infinity'::timestamptz as place,
+               'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid as id into v_cut;
         if cardinality(v_types) > 1 then
-            select seen.rank, seen.place, seen.id into v_cut
+            -- no further than every stretch has been seen
+            select seen.rank, seen.place, seen.id into v_look
             from unnest(v_types, v_ranks, v_places, v_behind, v_untils, v_shares)
                      as stretch (job_type, rank, place, id, until, share)
             cross join lateral (
@@ -82,10 +86,30 @@ begin
                 offset stretch.share - 1 limit 1
             ) as seen
             order by seen.rank, seen.place, seen.id limit 1;
-        end if;
-        if v_cut is null then  -- no stretch is that long: all of it may be taken
-            select 2147483647 as rank, 'infinity'::timestamptz as place,
-                   'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid as id into v_cut;
+            if found then
+                v_cut := v_look;
+            end if;
+
+            -- and no further than the last job that would be taken: what is locked and left looks
+            -- taken to another worker, which would then take less urgent ones
+            select seen.rank, seen.place, seen.id into v_look
+            from unnest(v_types, v_ranks, v_places, v_behind, v_untils)
+                     as stretch (job_type, rank, place, id, until)
+            cross join lateral (
+                select ~j.priority as rank, j.place, j.id
+                from howdah.jobs_live as j
+                where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
+                  and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
+                  and (~j.priority, j.place, j.id) <= (v_cut.rank, v_cut.place, v_cut.id)
+                  and ~j.priority <= stretch.until
+                order by ~j.priority, j.place, j.id
+                limit v_left
+            ) as seen
+            order by seen.rank, seen.place, seen.id
+            offset v_left - 1 limit 1;
+            if found then
+                v_cut := v_look;
+            end if;
         end if;
 
         begin

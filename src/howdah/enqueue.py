@@ -18,7 +18,8 @@ from howdah.errors import BadInput
 from howdah.handler import check_job_type
 from howdah.ids import new_id
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft
-from howdah.store import Store, borrowed, call
+from howdah.store import Store, borrowed
+from howdah.store import enqueue as storing
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
@@ -88,7 +89,7 @@ def check_delay(delay: timedelta | float | None, run_at: datetime | None) -> tim
 async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:
     """Hand one job over, in a transaction of its own or in the caller's."""
     if conn is None:
-        await call.enqueue(store, draft)
+        await storing.enqueue(store, draft)
     else:
         await borrowed.enqueue(store, conn, draft)
 
@@ -101,5 +102,5 @@ async def enqueue_many(
     Through a connection of the caller's own, all or none is up to the caller's transaction.
     """
     if conn is None:
-        return await call.enqueue_many(store, drafts)
+        return await storing.enqueue_many(store, drafts)
     return await borrowed.enqueue_many(store, conn, drafts)

@@ -2,7 +2,8 @@
 
 address.py   which database, and how to say so without its password
 store.py     connections: opened late, checked once, given back
-call.py      one function per verb of the engine
+enqueue.py   drafts on their way in, one or a stream
+call.py      one function per other verb of the engine
 listen.py    being told instead of asking
 install.py   making and upgrading the schema
 bundle.py    the engine's SQL files, in order

@@ -17,7 +17,7 @@ import msgspec
 
 from howdah.errors import BadInput, PayloadTooLarge
 from howdah.job import Draft
-from howdah.store.call import check_draft, check_size
+from howdah.store.enqueue import check_draft, check_size
 from howdah.store.store import Store
 
 BATCH = 1000  # drafts per statement

@@ -1,4 +1,4 @@
-"""Call: one function per verb of the engine, values in and values out.
+"""Call: one function per verb of the engine but enqueue, values in and values out.
 
 Each is one round trip and one transaction. Verbs a worker calls without having to wait for
 the disk go through `howdah.relaxed()`: after a crash they are at worst done again.
@@ -7,14 +7,12 @@ the disk go through `howdah.relaxed()`: after a crash they are at worst done aga
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from howdah import payload
-from howdah.errors import BadInput, HowdahError
-from howdah.job import Claim, Draft, Job, Lease
+from howdah.job import Claim, Job, Lease
 from howdah.outcomes import Ending
 from howdah.states import State, Verb
 from howdah.store.rows import JOB_COLUMNS, job_from
@@ -22,9 +20,6 @@ from howdah.store.store import Store
 
 if TYPE_CHECKING:
     from howdah.store.store import Connection
-
-ENQUEUE = "select howdah.enqueue($1, $2, $3, $4, $5, $6, $7)"
-ENQUEUE_MANY = "select count(*) from howdah.enqueue_many($1)"
 
 _CLAIM_COLUMNS = (
     "id, job_type, priority, data, attempts, max_attempts, place, created_at, claimed_at"
@@ -42,119 +37,6 @@ class Stretches(NamedTuple):
     after_places: list[Any]
     after_ids: list[UUID]
     until_ranks: list[int]
-
-
-def check_draft(draft: Draft) -> Draft:
-    """Refuse what is not a draft: a stream is only known once it flows."""
-    if not isinstance(draft, Draft):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(
-            f"enqueue_many takes drafts (job.draft(…), queue.draft(…)), not {type(draft).__name__}"
-        )
-    return draft
-
-
-def check_size(draft: Draft, limit: int) -> None:
-    if len(draft.data) * 4 > limit:
-        payload.check_size(draft.data, f"the payload of {draft.job_type}", limit)
-
-
-def enqueue_arguments(draft: Draft) -> tuple[object, ...]:
-    """Return the arguments of ENQUEUE, in order."""
-    return (
-        draft.job_type,
-        draft.data,
-        draft.priority,
-        draft.run_at,
-        draft.max_attempts,
-        draft.id,
-        draft.delay,
-    )
-
-
-async def enqueue(store: Store, draft: Draft) -> None:
-    async with store.acquire() as connection:
-        check_size(draft, store.payload_limit)
-        await connection.fetchval(ENQUEUE, *enqueue_arguments(draft))
-
-
-async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> int:
-    """Stream drafts through COPY in one transaction: all of them or none."""
-    streamed = _Streamed(drafts)
-    try:
-        await _copy(store, streamed)
-    except HowdahError:
-        if streamed.broken is not None:  # the stream's own error, not the database's
-            raise streamed.broken from None
-        raise
-    return streamed.count
-
-
-async def _copy(store: Store, streamed: _Streamed) -> None:
-    async with store.acquire() as connection, connection.transaction():
-        streamed.limit = store.payload_limit
-        now = await connection.fetchval("select howdah.clock()")
-        await connection.copy_records_to_table(
-            "jobs_live",
-            schema_name="howdah",
-            columns=["id", "job_type", "data", "priority", "max_attempts", "run_at", "place"],
-            records=streamed.records(now),
-        )
-        if streamed.ready_types:
-            await connection.fetchval("select howdah.wake($1)", sorted(streamed.ready_types))
-
-
-_Record = tuple[object, ...]
-
-
-class _Streamed:
-    """Drafts on their way into COPY: counted, and their types noted for the wake."""
-
-    def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> None:
-        self._drafts = drafts
-        self.limit = payload.MAX_BYTES
-        self.count = 0
-        self.ready_types: set[str] = set()
-        self.broken: Exception | None = None  # what the stream itself raised
-
-    def records(self, now: datetime) -> Iterable[_Record] | AsyncIterable[_Record]:
-        if isinstance(self._drafts, AsyncIterable):
-            return self._records_async(self._drafts, now)
-        return self._records(self._drafts, now)
-
-    def _records(self, drafts: Iterable[Draft], now: datetime) -> Generator[_Record]:
-        try:
-            for draft in drafts:
-                yield self._record(draft, now)
-        except Exception as error:
-            self.broken = error
-            raise
-
-    async def _records_async(
-        self, drafts: AsyncIterable[Draft], now: datetime
-    ) -> AsyncGenerator[_Record]:
-        try:
-            async for draft in drafts:
-                yield self._record(draft, now)
-        except Exception as error:
-            self.broken = error
-            raise
-
-    def _record(self, draft: Draft, now: datetime) -> _Record:
-        check_size(check_draft(draft), self.limit)
-        self.count += 1
-        run_at = draft.run_at if draft.delay is None else now + draft.delay
-        waits = run_at is not None and run_at > now
-        if not waits:
-            self.ready_types.add(draft.job_type)
-        return (
-            draft.id,
-            draft.job_type,
-            draft.data,
-            draft.priority,
-            draft.max_attempts,
-            run_at,
-            None if waits else now,
-        )
 
 
 async def claim(store: Store, worker_id: str, batch_size: int, line: Stretches) -> list[Claim]:

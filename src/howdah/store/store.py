@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import asyncpg
 
@@ -20,18 +20,15 @@ from howdah.errors import Unreachable
 from howdah.payload import MAX_BYTES
 from howdah.store import install
 from howdah.store.address import find_dsn, without_password
+from howdah.store.pool import Pool
 from howdah.store.refusals import from_postgres
 
 if TYPE_CHECKING:
+    from asyncpg.transaction import Transaction
+
     from howdah.embedded import Server
 
-    Connection = (
-        asyncpg.pool.PoolConnectionProxy[asyncpg.Record] | asyncpg.Connection[asyncpg.Record]
-    )
-
-
-async def _leave_as_is(_: object) -> None:
-    """Give a connection back without the usual reset: no call of ours leaves session state."""
+    Connection = asyncpg.Connection[asyncpg.Record]
 
 
 class Store:
@@ -56,7 +53,7 @@ class Store:
         self._dsn = self._given
         self._checked = False  # whether the schema was found to fit
         self._server: Server | None = None
-        self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+        self._pool: Pool | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Lock | None = None
 
@@ -77,6 +74,11 @@ class Store:
         return without_password(self._dsn) if self._dsn else "the embedded PostgreSQL"
 
     @property
+    def pooled(self) -> bool:
+        """Whether a pooler stands before the server, which may swap sessions."""
+        return self._pgbouncer
+
+    @property
     def can_listen(self) -> bool:
         """Whether being told is possible: not through a pooler that swaps sessions."""
         return self._listen_dsn is not None or not self._pgbouncer
@@ -91,31 +93,22 @@ class Store:
             if self._pool is not None:
                 return
             await self._join_embedded()
-            pool = asyncpg.create_pool(
-                min_size=0,
-                max_size=self._connections,
-                connect=self.connect,
-                reset=_leave_as_is,
-                max_inactive_connection_lifetime=300,
-            )
-            await pool
             try:
-                async with self._translated(), pool.acquire() as connection:
-                    if self.embedded:
-                        await install.install(connection)
+                if self.embedded:
+                    await self.install()
             except BaseException:
-                pool.terminate()
                 await self._leave_embedded()
                 raise
-            self._pool = pool
+            self._pool = Pool(self.connect, self._connections)
 
     async def install(self) -> bool:
         """Make or upgrade the schema; returns whether anything had to be done."""
         await self._join_embedded()
         connection = await self.connect()
         try:
-            async with self._translated():
-                return await install.install(connection)
+            return await install.install(connection)
+        except BaseException as error:
+            self.refuse(error)
         finally:
             await connection.close()
 
@@ -137,47 +130,57 @@ class Store:
         pool, self._pool = self._pool, None
         if pool is not None and self._loop is asyncio.get_running_loop():
             # a pool of another loop, which has ended, has lost its connections with it
-            try:
-                async with asyncio.timeout(2):
-                    await pool.close()
-            except (TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-                pool.terminate()
+            await pool.close()
         await self._leave_embedded()
 
-    async def connect(self, *_: Any, **__: Any) -> asyncpg.Connection[asyncpg.Record]:
+    async def connect(self) -> Connection:
         """Open one connection outside the pool; its owner closes it."""
         return await self._connect(self._dsn)
 
-    async def connect_to_listen(self) -> asyncpg.Connection[asyncpg.Record]:
+    async def connect_to_listen(self) -> Connection:
         """Open one connection on which LISTEN works."""
         return await self._connect(self._listen_dsn or self._dsn)
 
-    async def _connect(self, dsn: str | None) -> asyncpg.Connection[asyncpg.Record]:
-        async with self._translated():
-            try:
-                return await asyncpg.connect(
-                    dsn,
-                    timeout=self._patience,
-                    statement_cache_size=0 if self._pgbouncer else 200,
-                    server_settings=None if self._pgbouncer else {"application_name": "howdah"},
-                )
-            except ValueError as error:  # asyncpg's word for a DSN it cannot read
-                raise Unreachable(f"cannot use the DSN {self.shown_dsn}: {error}") from None
+    async def _connect(self, dsn: str | None) -> Connection:
+        try:
+            return await asyncpg.connect(
+                dsn,
+                timeout=self._patience,
+                statement_cache_size=0 if self._pgbouncer else 200,
+                server_settings=None if self._pgbouncer else {"application_name": "howdah"},
+            )
+        except ValueError as error:  # asyncpg's word for a DSN it cannot read
+            raise Unreachable(f"cannot use the DSN {self.shown_dsn}: {error}") from None
+        except BaseException as error:
+            self.refuse(error)
 
-    @asynccontextmanager
-    async def acquire(self) -> AsyncGenerator[Connection]:
+    def acquire(self) -> Lent:
         """Lend a connection; errors inside are translated."""
-        await self.open()
-        assert self._pool is not None
+        return Lent(self)
+
+    async def fetch(self, sql: str, *args: object) -> Sequence[asyncpg.Record]:
+        async with Lent(self) as connection:
+            return await connection.fetch(sql, *args)
+
+    async def fetchval(self, sql: str, *args: object) -> Any:
+        async with Lent(self) as connection:
+            return await connection.fetchval(sql, *args)
+
+    async def _take(self) -> tuple[Pool, Connection]:
+        pool = self._pool
+        if pool is None or self._loop is not asyncio.get_running_loop():
+            await self.open()
+            pool = self._pool
+            assert pool is not None
         self.statements += 1
-        async with self._translated(), self._pool.acquire() as connection:
-            if not self._checked:
+        connection = await pool.take()
+        if not self._checked:
+            try:
                 await self._check(connection)
-            if self._pgbouncer:  # a statement's parts must meet the same server
-                async with connection.transaction():
-                    yield connection
-            else:
-                yield connection
+            except BaseException as error:
+                pool.give(connection)
+                self.refuse(error)
+        return pool, connection
 
     async def _check(self, connection: Connection) -> None:
         """Refuse a schema that does not fit, and learn what holds in this database."""
@@ -186,22 +189,49 @@ class Store:
         self.payload_limit = int(limit)
         self._checked = True
 
-    async def fetch(self, sql: str, *args: object) -> Sequence[asyncpg.Record]:
-        async with self.acquire() as connection:
-            return await connection.fetch(sql, *args)
+    def refuse(self, error: BaseException) -> NoReturn:
+        """Raise the error in howdah's own words, or as it is where it is not ours to change."""
+        found = from_postgres(error, self.shown_dsn)
+        if found is None:
+            raise error
+        if detail := getattr(error, "detail", None):
+            found.add_note(str(detail))
+        raise found from error
 
-    async def fetchval(self, sql: str, *args: object) -> Any:
-        async with self.acquire() as connection:
-            return await connection.fetchval(sql, *args)
 
-    @asynccontextmanager
-    async def _translated(self) -> AsyncGenerator[None]:
+class Lent:
+    """A connection of the pool for the time of one call."""
+
+    __slots__ = ("_connection", "_pool", "_store", "_transaction")
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._transaction: Transaction | None = None
+
+    async def __aenter__(self) -> Connection:
+        self._pool, self._connection = await self._store._take()  # pyright: ignore[reportPrivateUsage]
+        if self._store.pooled:  # a statement's parts must meet the same server
+            transaction = self._connection.transaction()
+            try:
+                await transaction.start()
+            except BaseException as error:
+                self._pool.give(self._connection)
+                self._store.refuse(error)
+            self._transaction = transaction
+        return self._connection
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         try:
-            yield
-        except BaseException as error:
-            translated = from_postgres(error, self.shown_dsn)
-            if translated is None:
-                raise
-            if detail := getattr(error, "detail", None):
-                translated.add_note(str(detail))
-            raise translated from error
+            if self._transaction is not None:
+                await self._transaction.__aexit__(kind, error, trace)
+        except BaseException as ended:
+            self._store.refuse(ended)
+        finally:
+            self._pool.give(self._connection)
+        if error is not None:
+            self._store.refuse(error)

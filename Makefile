@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix check format states sync docs sql bench
+.PHONY: help setup demo clean test test-matrix check format states sync docs sql bench bench-quick bench-bad-days bench-memory bench-growth
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -69,6 +69,18 @@ sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
 
 bench: $(READY)  ## measure howdah and its peers in one run: twenty minutes on a quiet machine
 	$(RUN) bench.compare $(BENCH)
+
+bench-quick: $(READY)  ## fail if the working tree is slower than a commit (AGAINST=...), in three minutes
+	$(RUN) bench.quick $(if $(AGAINST),--against '$(AGAINST)')
+
+bench-bad-days: $(READY)  ## measure bad days against good ones: forty minutes on a quiet machine
+	$(RUN) bench.bad_days $(BENCH)
+
+bench-memory: $(READY)  ## measure how large workers and producers become: two minutes
+	$(RUN) bench.memory $(BENCH)
+
+bench-growth: $(READY)  ## measure how cost grows, and draw docs/growth: twenty minutes
+	$(RUN) bench.growth $(BENCH)
 
 clean:  ## remove the virtual environment and everything that is built
 	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix .bench

@@ -10,7 +10,6 @@ import uvloop
 
 from bench.driver import Task, drive
 from bench.peers.howdah.jobs import handle, handle_in_process, handle_in_thread, pickup, queue
-from howdah.claim import Line
 
 BATCH = 1000
 HANDLES = {"async": handle, "thread": handle_in_thread, "process": handle_in_process}
@@ -71,6 +70,8 @@ async def floor(task: Task) -> None:
 async def _claim_and_complete(
     connection: asyncpg.Connection[asyncpg.Record], worker_id: str
 ) -> None:
+    from howdah.claim import Line  # here, so that the other verbs need only what is public
+
     line = Line([handle.name]).whole()
     while rows := await connection.fetch(CLAIM, worker_id, BATCH, *line):
         ids, attempts = [row["id"] for row in rows], [row["attempts"] for row in rows]

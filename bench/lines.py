@@ -111,8 +111,8 @@ def _ticks(curve: Curve) -> list[float]:
     xs = sorted({x for line in curve.lines.values() for x, _ in line})
     if len(xs) <= 10:
         return xs
-    first, last = xs[0], xs[-1]
-    return [first + (last - first) * part / 4 for part in range(5)]
+    step = _round_up((xs[-1] - xs[0]) / 8)
+    return [step * nth for nth in range(math.ceil(xs[0] / step), math.floor(xs[-1] / step) + 1)]
 
 
 def said(value: float) -> str:

@@ -170,7 +170,7 @@ def test_the_last_minute_is_compared_with_the_first() -> None:
 
 
 def test_a_stall_is_the_longest_time_without_a_claimed_job() -> None:
-    claims = [(0.1, 1.0, 5), (2.0, 1.0, 0), (4.1, 1.0, 5), (9.9, 1.0, 5)]
+    claims = [(0.1, 1.0, 5), (4.1, 1.0, 5), (7.0, 1.0, 0), (9.9, 1.0, 5)]
     *_, pause = watched(*claims).findings("snapshot", "title", 0.95)
     assert pause.measured == 5.8
 

@@ -176,6 +176,13 @@ def test_equal_factors_are_equal_steps_on_a_logarithmic_axis() -> None:
     assert scale.y(0) > scale.y(400)
 
 
+def test_an_axis_of_many_points_has_few_round_numbers() -> None:
+    seconds = [(second - 60.0, 1.0) for second in range(661)]
+    drawn = picture([Curve(case="", title="", across="s", upward="ms", lines={"one": seconds})])
+    middle = re.findall(r'text-anchor="middle">([^<]+)<', drawn)
+    assert middle == ["0", "100", "200", "300", "400", "500", "600"]
+
+
 def test_numbers_of_an_axis_are_short() -> None:
     assert [said(x) for x in (0, 0.25, 10, 1500, 20_000, 1_000_000, 2_500_000)] == [
         "0", "0.25", "10", "1.5k", "20k", "1M", "2.5M",

@@ -22,6 +22,7 @@ from howdah.store import Store, borrowed
 from howdah.store import enqueue as storing
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+_FAR = timedelta(days=365_000)  # a thousand years
 
 
 def draft(
@@ -71,6 +72,8 @@ def check_run_at(run_at: datetime | None) -> datetime | None:
                 f"run_at={run_at.isoformat()} has no time zone, so nobody can know when that is: "
                 "use datetime.now(UTC) + …, or delay=timedelta(…)"
             )
+        if not 2 <= run_at.year <= 9997:
+            raise BadInput(f"run_at={run_at.isoformat()} is no moment to wait for")
     return run_at
 
 
@@ -80,9 +83,14 @@ def check_delay(delay: timedelta | float | None, run_at: datetime | None) -> tim
     if run_at is not None:
         raise BadInput("give run_at or delay, not both")
     if isinstance(delay, int | float):
-        delay = timedelta(seconds=delay)
+        try:
+            delay = timedelta(seconds=delay)
+        except (ValueError, OverflowError):
+            raise BadInput(f"delay={delay!r} is no length of time") from None
     if delay < timedelta():
         raise BadInput(f"delay must not lie in the past, got {delay}")
+    if delay > _FAR:
+        raise BadInput(f"delay must be shorter than a thousand years, got {delay}")
     return delay
 
 

@@ -20,7 +20,7 @@ from uuid import UUID
 from howdah.errors import HowdahError, JobNotFound
 from howdah.job import Job
 from howdah.store import Store, ask
-from howdah.store.listen import NEWS, Listener
+from howdah.store.listen import NEWS, Listener, named_ids
 from howdah.store.refusals import passing
 
 _log = logging.getLogger("howdah.follow")
@@ -110,8 +110,8 @@ class Follower:
         self._has_news.set()
 
     def _heard(self, _channel: str, message: str) -> None:
-        for text in message.split():
-            if (id := UUID(text)) in self._subscriptions:
+        for id in named_ids(message):
+            if id in self._subscriptions:
                 self._tell(id)
 
     def _everything_is_news(self) -> None:

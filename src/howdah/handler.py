@@ -108,6 +108,7 @@ class Handler:
             msgspec.DecodeError,
             ValueError,
             NotImplementedError,
+            RecursionError,
         ) as error:
             raise BadInput(f"the payload does not fit {self.job_type}: {error}") from None
 

@@ -103,9 +103,22 @@ def _refuse_unstorable(value: object, what: str, depth: int) -> None:
         _refuse_unstorable(_plain(value), what, depth)
 
 
+def is_text(text: str) -> bool:
+    """Whether PostgreSQL can keep this as text: no NUL, no half of a surrogate pair."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
 def decode(raw: str | None) -> Any:
-    """Decode JSON as it came from the database."""
-    return None if raw is None else msgspec.json.decode(raw)
+    """Decode JSON as it came from the database; nested too deep for Python, it stays text."""
+    if raw is None:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except RecursionError:
+        return raw
 
 
 def decoder_for(kind: Any) -> msgspec.json.Decoder[Any]:

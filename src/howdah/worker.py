@@ -23,6 +23,7 @@ from uuid import UUID
 
 import msgspec
 
+from howdah import payload
 from howdah.buffer import HOLD, Buffer
 from howdah.claim import Line, claim
 from howdah.errors import BadInput, HowdahError
@@ -75,6 +76,10 @@ class Worker:
         for name, length in (("poll", poll), ("silent_after", silent_after)):
             if length <= timedelta():
                 raise BadInput(f"{name} must be longer than nothing, not {length}")
+            if length > timedelta(days=365):
+                raise BadInput(f"{name} must be no longer than a year, not {length}")
+        if worker_id is not None and not (len(worker_id) <= 200 and payload.is_text(worker_id)):
+            raise BadInput(f"worker_id is text of 1 to 200 characters, not {worker_id[:300]!r}")
         taken = sorted(set(handlers if job_types is None else job_types))
         if unknown := set(taken) - set(handlers):
             raise BadInput(f"no function is registered for job type {min(unknown)!r}")
@@ -294,9 +299,9 @@ class Worker:
         self._settler.add(ending)
         self._buffer.ended(time.monotonic())
 
-    def _news(self, ids: list[str]) -> None:
+    def _news(self, ids: list[UUID]) -> None:
         """A job has changed: if it is at work here, see whether it is still ours."""
-        if any(UUID(id) in self._attempts for id in ids):
+        if any(id in self._attempts for id in ids):
             self._flush_now.set()
 
     async def _flush_loop(self) -> None:

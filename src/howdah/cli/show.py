@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import click
@@ -45,8 +45,11 @@ def _sections(job: Job) -> Generator[RenderableType]:
     yield from _json("payload", job.data)
     if job.result is not None:
         yield from _json("result", job.result)
-    for entry in job.errors:
-        yield from _error(entry)
+    if _as_written_by_us(job.errors):
+        for entry in job.errors:
+            yield from _error(entry)
+    else:
+        yield from _json("errors", job.errors)
     if job.last_error and not job.errors:
         yield Text()
         yield Text.assemble(("error  ", "bold"), words.clean(job.last_error))
@@ -90,6 +93,13 @@ def _json(title: str, value: object) -> Generator[RenderableType]:
     yield Text()
     yield Text(title, style="bold")
     yield Padding(JSONHighlighter()(written), (0, 0, 0, 2))
+
+
+def _as_written_by_us(errors: Any) -> bool:
+    """Whether these are a list of objects: a plain INSERT may have put anything there."""
+    return isinstance(errors, list) and all(
+        isinstance(entry, dict) for entry in cast("list[Any]", errors)
+    )
 
 
 def _error(entry: dict[str, Any]) -> Generator[RenderableType]:

@@ -7,7 +7,6 @@ a limit per job, the surplus counted in a note. A job's reports are sent before 
 
 from __future__ import annotations
 
-import math
 from uuid import UUID
 
 from howdah import payload
@@ -43,12 +42,13 @@ class Reports:
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
         if percent is not None and (
             not isinstance(percent, int | float)  # pyright: ignore[reportUnnecessaryIsInstance]
-            or math.isnan(percent)
-            or not 0 <= percent <= 100
+            or not 0 <= percent <= 100  # which NaN is not either
         ):
             raise BadInput(f"progress goes from 0 to 100, not {percent!r}")
-        if stage is not None and ("\0" in stage or len(stage) > 1000):
-            raise BadInput("a stage is text of up to 1000 characters without NUL")
+        if stage is not None and (len(stage) > 1000 or not payload.is_text(stage)):
+            raise BadInput(
+                "a stage is text of up to 1000 characters without NUL or half surrogate pairs"
+            )
         report = self._of(claim)
         if percent is not None:
             report.percent = int(percent)
@@ -56,7 +56,7 @@ class Reports:
             report.stage = stage
 
     def emit(self, claim: Claim, kind: str, data: object) -> None:
-        if not isinstance(kind, str) or not 1 <= len(kind) <= 200 or "\0" in kind:  # pyright: ignore
+        if not isinstance(kind, str) or not (1 <= len(kind) <= 200 and payload.is_text(kind)):  # pyright: ignore
             raise BadInput(f"the kind of an event is text of 1 to 200 characters, not {kind!r}")
         encoded = payload.encode(data, f"the event {kind!r}", limit=MAX_EVENT_BYTES)
         report = self._of(claim)

@@ -7,6 +7,7 @@ by migrations; everything else is replaced whenever it differs from what is inst
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -103,11 +104,12 @@ def whole() -> str:
 
 def grants(producer: str, worker: str, observer: str) -> str:
     """Return the GRANTs of the three roles, under these names."""
+    names = {"producer": producer, "worker": worker, "observer": observer}
+    quoted = {f"howdah_{role}": '"' + name.replace('"', '""') + '"' for role, name in names.items()}
+    # in one pass, so that a name is never read again; and not in comments, which end with a line
+    placeholder = re.compile("|".join(quoted))
     text = (files("howdah") / "sql" / "grants" / "roles.sql").read_text(encoding="utf-8")
-    for placeholder, name in (
-        ("howdah_producer", producer),
-        ("howdah_worker", worker),
-        ("howdah_observer", observer),
-    ):
-        text = text.replace(placeholder, '"' + name.replace('"', '""') + '"')
-    return text
+    return "".join(
+        line if line.startswith("--") else placeholder.sub(lambda found: quoted[found[0]], line)
+        for line in text.splitlines(keepends=True)
+    )

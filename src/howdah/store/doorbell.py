@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from uuid import UUID
 
-import msgspec
-
-from howdah.store.listen import NEWS, WAKE, Listener
+from howdah.store.listen import NEWS, WAKE, Listener, named_ids, named_types
 from howdah.store.store import Store
 
 GLANCE = 0.05  # a producer may have looked before we took the lock and commit after we looked
@@ -28,7 +27,7 @@ class Doorbell:
         *,
         poll: float,
         knows: Callable[[str], bool],
-        news: Callable[[list[str]], None],
+        news: Callable[[list[UUID]], None],
     ) -> None:
         self._poll = poll
         self._knows = knows
@@ -85,8 +84,8 @@ class Doorbell:
 
     def _heard(self, channel: str, message: str) -> None:
         if channel == NEWS:
-            self._news(message.split())
-        elif not message or any(map(self._knows, msgspec.json.decode(message))):
+            self._news(named_ids(message))
+        elif not (types := named_types(message)) or any(map(self._knows, types)):
             self._rung.set()
 
     def _gap(self) -> None:

@@ -12,8 +12,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from howdah.errors import HowdahError
 from howdah.store.store import Store
@@ -24,6 +26,27 @@ NEWS = "howdah_news"
 _log = logging.getLogger("howdah.listen")
 
 OnMessage = Callable[[str, str], None]
+
+
+def named_types(message: str) -> list[str]:
+    """Read which job types a wake names; none: whatever your types, look.
+
+    Whoever may connect to the database may speak on a channel. What cannot be read is a hint
+    that names nothing, like any other.
+    """
+    try:
+        return msgspec.json.decode(message, type=list[str]) if message else []
+    except msgspec.MsgspecError:
+        return []
+
+
+def named_ids(message: str) -> list[UUID]:
+    """Read which jobs have news, leaving out what is no id."""
+    found: list[UUID] = []
+    for text in message.split():
+        with suppress(ValueError):
+            found.append(UUID(text))
+    return found
 
 
 class Listener:

@@ -40,7 +40,12 @@ create table howdah.jobs (
     constraint progress_is_0_to_100         check (progress between 0 and 100),
     constraint attempts_is_not_negative     check (attempts >= 0),
     constraint max_attempts_is_at_least_1   check (max_attempts >= 1),
-    constraint worker_id_is_1_to_200_characters check (length(worker_id) between 1 and 200)
+    constraint worker_id_is_1_to_200_characters check (length(worker_id) between 1 and 200),
+    -- what not every client can read would break those that only come across it
+    constraint instants_lie_between_the_years_1_and_9999 check (
+        least(run_at, place, created_at, claimed_at, started_at, completed_at) >= '0002-01-01 00:00Z'
+        and greatest(run_at, place, created_at, claimed_at, started_at, completed_at) < '9999-01-01 00:00Z'
+        and finished_on between '0002-01-01' and '9998-12-31')
 ) partition by list (status);
 
 create table howdah.jobs_live partition of howdah.jobs (

@@ -162,7 +162,7 @@ begin
     with claimed as (
         update howdah.jobs_live as j
         set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
-            attempts = j.attempts + 1, started_at = null
+            attempts = least(j.attempts, 2147483646) + 1, started_at = null
         where j.id = any (v_ids)
         returning j.*
     )

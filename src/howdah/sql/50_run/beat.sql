@@ -26,8 +26,9 @@ set enable_mergejoin = off
 set jit = off
 as $$
 begin
-    if p_silent_after <= '0' then
-        raise exception using errcode = '22023', message = 'p_silent_after must be longer than nothing';
+    if p_silent_after not between '1 microsecond' and '1 year' then
+        raise exception using errcode = '22023',
+            message = 'p_silent_after must be longer than nothing and no longer than a year';
     end if;
     update howdah.workers as w
     set beat_at = howdah.clock(), silent_after = p_silent_after, given_up_at = null,

@@ -32,7 +32,7 @@ begin
         group by e.id, e.attempt order by e.id
     ), ours as (
         update howdah.jobs_live as j
-        set events_count = j.events_count + t.said
+        set events_count = (j.events_count::bigint + t.said) % 2000000000  -- never out of range
         from talkers as t
         -- coalesce: see jobs_held
         where j.id = t.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = t.attempt

@@ -55,7 +55,7 @@ begin
         new.claimed_at := null;
         new.completed_at := null;
         new.place := case when new.run_at > howdah.clock() then null else now() end;
-        new.max_attempts := greatest(new.max_attempts, new.attempts + 1);
+        new.max_attempts := greatest(new.max_attempts, least(new.attempts, 2147483646) + 1);
     end if;
     return new;
 end;

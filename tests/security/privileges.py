@@ -1,0 +1,102 @@
+"""Privileges: who may do what, stated once for everything that stands in the schema.
+
+`test_privileges.py` compares this with the catalog and tries it. A function, a table, a sequence
+or a type that is not named here turns that test red: whoever adds one says here whom it is for.
+"""
+
+from __future__ import annotations
+
+PRODUCER, WORKER, OBSERVER, NOBODY = "producer", "worker", "observer", "nobody"
+EVERYBODY = (PRODUCER, WORKER, OBSERVER, NOBODY)
+
+_enqueuers = {PRODUCER, WORKER}
+_worker = {WORKER}
+_readers = {WORKER, OBSERVER}
+_no_role: set[str] = set()
+
+FUNCTIONS: dict[str, set[str]] = {
+    # enqueue
+    "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval)": _enqueuers,
+    "enqueue_many(jsonb)": _enqueuers,
+    "new_id()": _enqueuers,
+    "wake(text[])": _enqueuers,
+    "lock_space()": _enqueuers,
+    # claim, run, settle
+    "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[])": _worker,
+    "claim_job_batch(text,text[],integer)": _worker,
+    "start(text,uuid[],integer[],interval[])": _worker,
+    "progress(text,uuid[],integer[],integer[],text[])": _worker,
+    "emit(text,uuid[],integer[],text[],jsonb[])": _worker,
+    "beat(text,uuid[],integer[],interval,jsonb)": _worker,
+    "leave(text)": _worker,
+    "complete(text,uuid[],integer[],jsonb[],interval[])": _worker,
+    "fail(text,uuid[],integer[],text[],text[],interval[])": _worker,
+    "retry(text,uuid[],integer[],text[],interval[],text[],interval[])": _worker,
+    "release(text,uuid[],integer[],interval[])": _worker,
+    "cancel(text,uuid[],integer[],text[],interval[])": _worker,
+    "cancel(uuid[],text)": _worker,
+    "relaxed()": _worker,
+    "announce(uuid[])": _worker,
+    "refuse_payload(text,integer,integer)": _worker,
+    "with_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone)": (
+        _worker
+    ),
+    # upkeep, observe
+    "upkeep(interval)": _worker,
+    "promote(integer)": _worker,
+    "recover_stale_jobs(interval)": _worker,
+    "requeue(uuid[],integer)": _worker,
+    "prune(interval)": _worker,
+    "prepare_days(integer)": _worker,
+    "fold_counts()": _worker,
+    "watch(uuid[])": _worker,
+    "today()": _readers,
+    "clock()": {PRODUCER, WORKER, OBSERVER},
+    "option(text)": {PRODUCER, WORKER, OBSERVER},
+    # the inside of the settling verbs, which asks for no lease
+    "finish(text,text,uuid[],integer[],text[],text[],jsonb[],interval[],boolean)": _no_role,
+    # triggers: PostgreSQL refuses to call them, whoever asks
+    "take_plain_insert()": _worker,
+    "take_plain_update()": _worker,
+    "take_plain_revival()": _worker,
+    "take_plain_delete()": _worker,
+    "tell_plain_update()": _worker,
+}
+
+# What a producer may say of a job, and what a worker may change of one by plain SQL.
+ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at"}
+SETTLED = {
+    *("status", "progress", "current_stage", "worker_id", "claimed_at", "started_at"),
+    *("completed_at", "last_error", "run_at", "priority"),
+}
+ALL = {"*"}
+
+# relation → privilege → role → columns. A day stands for every day.
+RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
+    "jobs": {
+        "select": {WORKER: ALL, OBSERVER: ALL},
+        "insert": {PRODUCER: ENQUEUED, WORKER: ENQUEUED},
+        "update": {WORKER: SETTLED},
+    },
+    "jobs_live": {
+        "select": {WORKER: ALL, OBSERVER: ALL},
+        "insert": {PRODUCER: ENQUEUED | {"place"}, WORKER: ENQUEUED | {"place"}},
+    },
+    "installed": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
+    **{
+        name: {"select": {WORKER: ALL, OBSERVER: ALL}}
+        for name in (
+            *("jobs_finished", "jobs_finished_unprepared", "jobs_finished_DAY"),
+            *("job_events", "job_events_unprepared", "job_events_DAY"),
+            *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
+        )
+    },
+}
+
+SEQUENCES: dict[str, dict[str, set[str]]] = {"id_counter": {"usage": _enqueuers}}
+
+# A domain may be used by anybody who may name it: it checks a value and runs nothing else.
+TYPES = {"job_status"}
+
+# The only functions that put a statement together out of text, and what they put into it.
+WRITES_STATEMENTS = {"prepare_days(integer)", "prune(interval)"}

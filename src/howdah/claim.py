@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from howdah.job import Claim
 from howdah.store import Store, call
 from howdah.store.call import Stretches
+from howdah.store.refusals import LostRace
 
 FIRST_RANK, LAST_RANK = -(2**31), 2**31 - 1
 _FIRST_ID = UUID(int=0)
@@ -26,6 +28,7 @@ _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 SLOW = 0.02  # seconds: a whole look of this length means that dead entries pile up
 SHARE = 0.02  # the part of the time that whole looks may take once they are slow
+RACES = 5  # how often a claim that lost a race is sent again at once
 FRESH = timedelta(milliseconds=500)  # so much of the line's end is never skipped
 
 
@@ -92,7 +95,14 @@ async def claim(store: Store, worker_id: str, batch_size: int, line: Line) -> li
     """Claim up to so many jobs of the line."""
     began = time.monotonic()
     stretches, whole = line.next_look(began)
-    claims = await call.claim(store, worker_id, batch_size, stretches)
+    claims = await _claim(store, worker_id, batch_size, stretches)
     now = time.monotonic()
     line.looked(claims, now - began, whole, now)
     return claims
+
+
+async def _claim(store: Store, worker_id: str, batch_size: int, line: Stretches) -> list[Claim]:
+    for _ in range(RACES):
+        with suppress(LostRace):  # a plain UPDATE ended a job while we locked it
+            return await call.claim(store, worker_id, batch_size, line)
+    return await call.claim(store, worker_id, batch_size, line)

@@ -24,12 +24,17 @@ NOT_INSTALLED = (
 )
 
 # Classes of SQLSTATE that time heals: connection trouble, lost races, out of resources, an
-# operator stepping in, lock timeouts; and a standby that will be promoted, a disk being cleared.
-_PASSING = ("08", "40", "53", "57", "55P03", "25006", "58")
+# operator stepping in, lock timeouts, transactions ended for idling or taking too long; and a
+# standby that will be promoted, a disk being cleared.
+_PASSING = ("08", "53", "57", "55P03", "25006", "25P03", "25P04", "58")
 
 
 class Passing(Unreachable):
     """Trouble that goes away by itself: wait and try again."""
+
+
+class LostRace(Passing):
+    """Somebody else changed the same rows at the same moment: try again at once."""
 
 
 def from_postgres(error: BaseException, shown_dsn: str) -> HowdahError | None:
@@ -66,6 +71,8 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
         return BadInput(_plain_words(error))
     if state.startswith(("28", "3D")):
         return Unreachable(f"{shown_dsn} does not let us in: {said}")
+    if state.startswith("40"):
+        return LostRace(f"{shown_dsn}: {said}")
     if state.startswith(_PASSING):
         return Passing(f"{shown_dsn}: {said}")
     return HowdahError(f"PostgreSQL said: {said} (SQLSTATE {state})")

@@ -13,14 +13,15 @@
 --   p_job_types, p_after_ranks, p_after_places, p_after_ids, p_until_ranks   the stretches
 --   returns        the jobs in claim order: highest priority, then oldest
 --
--- With several stretches it first looks, without locking, how far each has been seen
--- when `share` of its jobs were read; up to the nearest of those points the order of all
--- stretches is known. It locks up to there and no job too many, then goes on behind it,
--- reading more from the stretches that gave much and one from those that gave nothing. So
--- the cost follows the jobs taken, not the jobs waiting.
+-- With several stretches it goes in rounds. It looks, without locking, at the next jobs of each,
+-- up to a share; up to the nearest end of a share the order of all stretches is known. The best of
+-- these are locked, and no job too many: what is locked and left looks taken to another worker,
+-- which would then take less urgent ones. The next round begins behind them, reads more from the
+-- stretches that gave much, and leaves out those that were seen to their end. So the cost follows
+-- the types and the jobs taken, not the jobs waiting.
 --
--- Locks the rows it takes (for update skip locked). Wakes nobody. A foreign UPDATE that
--- moves a row to jobs_finished while we lock it raises 40001: the round is done again.
+-- Locks the rows it takes (for update skip locked). Wakes nobody. A foreign UPDATE that moves a row
+-- to jobs_finished while we lock it raises 40001: call again, as claim_job_batch does.
 
 create or replace function howdah.claim(
     p_worker_id     text,
@@ -42,19 +43,16 @@ set enable_sort = off
 set jit = off
 as $$
 declare
-    v_now      timestamptz := howdah.clock();
-    v_left     int         := p_batch_size;
-    v_ids      uuid[]      := '{}';
-    v_types    text[]      := p_job_types;
-    v_ranks    int[]       := p_after_ranks;
-    v_places   timestamptz[] := p_after_places;
-    v_behind   uuid[]      := p_after_ids;
-    v_untils   int[]       := p_until_ranks;
-    v_shares   int[];
-    v_cut      record;
-    v_look     record;
-    v_locked   uuid[];
-    v_givers   int[];
+    v_now    timestamptz   := howdah.clock();
+    v_left   int           := p_batch_size;
+    v_types  text[]        := p_job_types;
+    v_ranks  int[]         := p_after_ranks;
+    v_places timestamptz[] := p_after_places;
+    v_ids    uuid[]        := p_after_ids;
+    v_untils int[]         := p_until_ranks;
+    v_shares int[];
+    v_best   tid[];        -- where the best jobs of a round lie
+    v_rows   tid[]         := '{}';
 begin
     if p_worker_id is null or length(p_worker_id) not between 1 and 200 then
         raise exception using errcode = '22023', message = 'p_worker_id must have 1 to 200 characters';
@@ -64,108 +62,92 @@ begin
             message = format('p_batch_size must be between 1 and 10000, not %s', coalesce(p_batch_size::text, 'null'));
     end if;
 
-    v_shares := array_fill(
-        greatest(4, 2 * p_batch_size / greatest(1, cardinality(p_job_types))),
-        array[cardinality(p_job_types)]);
+    if cardinality(v_types) = 1 then
+        v_rows := array(
+            select j.ctid from howdah.jobs_live as j
+            where j.job_type = v_types[1] and j.worker_id is null and j.place is not null
+              and (~j.priority, j.place, j.id) > (v_ranks[1], v_places[1], v_ids[1])
+              and ~j.priority <= v_untils[1]
+              and (j.run_at is null or j.run_at <= v_now)
+            order by ~j.priority, j.place, j.id
+            limit p_batch_size
+            for update skip locked);
+        v_types := '{}';
+    else
+        v_shares := array_fill(
+            greatest(4, 2 * p_batch_size / greatest(1, cardinality(v_types))), array[cardinality(v_types)]);
+    end if;
+
     while v_left > 0 and cardinality(v_types) > 0 loop
-        -- as far as the line goes, unless a look says otherwise
-        select 2147483647 as rank, 'infinity'::timestamptz as place,
-               'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid as id into v_cut;
-        if cardinality(v_types) > 1 then
-            -- no further than every stretch has been seen
-            select seen.rank, seen.place, seen.id into v_look
-            from unnest(v_types, v_ranks, v_places, v_behind, v_untils, v_shares)
-                     as stretch (job_type, rank, place, id, until, share)
+        with seen as materialized (
+            select stretch.job_type, stretch.until, stretch.nth, stretch.share, next.*,
+                   stretch.rank as first_rank, stretch.place as first_place, stretch.id as first_id
+            from unnest(v_types, v_ranks, v_places, v_ids, v_untils, v_shares)
+                     with ordinality as stretch (job_type, rank, place, id, until, share, nth)
             cross join lateral (
-                select ~j.priority as rank, j.place, j.id
-                from howdah.jobs_live as j
-                where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
-                  and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
-                  and ~j.priority <= stretch.until
-                order by ~j.priority, j.place, j.id
-                offset stretch.share - 1 limit 1
-            ) as seen
-            order by seen.rank, seen.place, seen.id limit 1;
-            if found then
-                v_cut := v_look;
-            end if;
-
-            -- and no further than the last job that would be taken: what is locked and left looks
-            -- taken to another worker, which would then take less urgent ones
-            select seen.rank, seen.place, seen.id into v_look
-            from unnest(v_types, v_ranks, v_places, v_behind, v_untils)
-                     as stretch (job_type, rank, place, id, until)
-            cross join lateral (
-                select ~j.priority as rank, j.place, j.id
-                from howdah.jobs_live as j
-                where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
-                  and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
-                  and (~j.priority, j.place, j.id) <= (v_cut.rank, v_cut.place, v_cut.id)
-                  and ~j.priority <= stretch.until
-                order by ~j.priority, j.place, j.id
-                limit v_left
-            ) as seen
-            order by seen.rank, seen.place, seen.id
-            offset v_left - 1 limit 1;
-            if found then
-                v_cut := v_look;
-            end if;
-        end if;
-
-        begin
-            select array_agg(taken.id order by taken.rank, taken.place, taken.id),
-                   array_agg(taken.nth order by taken.rank, taken.place, taken.id)
-            into v_locked, v_givers
-            from unnest(v_types, v_ranks, v_places, v_behind, v_untils)
-                     with ordinality as stretch (job_type, rank, place, id, until, nth)
-            cross join lateral (
-                select ~j.priority as rank, j.place, j.id, stretch.nth::int as nth
-                from howdah.jobs_live as j
-                where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
-                  and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
-                  and (~j.priority, j.place, j.id) <= (v_cut.rank, v_cut.place, v_cut.id)
-                  and ~j.priority <= stretch.until
-                  and (j.run_at is null or j.run_at <= v_now)
-                order by ~j.priority, j.place, j.id
-                limit v_left
-                for update skip locked
-            ) as taken;
-        exception when serialization_failure then
-            if current_setting('transaction_isolation') <> 'read committed' then
-                raise;
-            end if;
-            continue;
-        end;
-
-        v_ids := v_ids || v_locked[1:v_left];
-        v_left := p_batch_size - cardinality(v_ids);
-        exit when v_cut.place = 'infinity' or v_left = 0;
-
-        select array_agg(stretch.job_type),
-               array_agg(case when ahead then stretch.rank else v_cut.rank end),
-               array_agg(case when ahead then stretch.place else v_cut.place end),
-               array_agg(case when ahead then stretch.id else v_cut.id end),
-               array_agg(stretch.until),
-               array_agg(greatest(1, least(4 * coalesce(gave.jobs, 0)::int, v_left)))
-        into v_types, v_ranks, v_places, v_behind, v_untils, v_shares
-        from unnest(v_types, v_ranks, v_places, v_behind, v_untils)
-                 with ordinality as stretch (job_type, rank, place, id, until, nth)
+                select line.*, row_number() over () as step
+                from (
+                    select ~j.priority as rank, j.place, j.id, j.ctid as spot
+                    from howdah.jobs_live as j
+                    where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
+                      and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
+                      and ~j.priority <= stretch.until
+                      and (j.run_at is null or j.run_at <= v_now)
+                    order by ~j.priority, j.place, j.id
+                    limit stretch.share
+                ) as line
+            ) as next
+        ), known as (  -- how far the order is known; no row: to the end of the line
+            select rank, place, id from seen where step = share order by rank, place, id limit 1
+        ), best as materialized (
+            select s.rank, s.place, s.id, s.spot from seen as s left join known as k on true
+            where k.id is null or (s.rank, s.place, s.id) <= (k.rank, k.place, k.id)
+            order by s.rank, s.place, s.id limit v_left
+        ), reached as (  -- where the next round begins; no row: there is none
+            (select rank, place, id from best order by rank, place, id offset v_left - 1)
+            union all
+            (select rank, place, id from known)
+            limit 1
+        ), stretch as (
+            select s.nth, s.job_type, s.until, s.first_rank, s.first_place, s.first_id, r.*,
+                   count(*) filter (where (s.rank, s.place, s.id) <= (r.rank, r.place, r.id))::int as gave
+            from seen as s cross join reached as r
+            where s.until >= r.rank
+            group by s.nth, s.job_type, s.until, s.first_rank, s.first_place, s.first_id, r.rank, r.place, r.id
+            having bool_or(s.step = s.share or (s.rank, s.place, s.id) > (r.rank, r.place, r.id))
+        )
+        select (select array_agg(spot order by rank, place, id) from best),
+               array_agg(job_type),
+               array_agg(case when ahead then first_rank else rank end),
+               array_agg(case when ahead then first_place else place end),
+               array_agg(case when ahead then first_id else id end),
+               array_agg(until),
+               array_agg(greatest(1, least(4 * gave, v_left)))
+        into v_best, v_types, v_ranks, v_places, v_ids, v_untils, v_shares
+        from stretch
         cross join lateral (
-            select (stretch.rank, stretch.place, stretch.id) > (v_cut.rank, v_cut.place, v_cut.id)
-        ) as position (ahead)
-        left join (select nth, count(*) as jobs from unnest(v_givers) as nth group by nth) as gave
-             on gave.nth = stretch.nth
-        where stretch.until >= v_cut.rank;
+            select (first_rank, first_place, first_id) > (rank, place, id)
+        ) as begins (ahead);
+
+        v_rows := v_rows || array(
+            select taken.spot
+            from unnest(v_best) as best (spot)
+            cross join lateral (
+                select j.ctid as spot from howdah.jobs_live as j
+                where j.ctid = best.spot and j.worker_id is null and j.place is not null
+                limit 1
+                for update skip locked
+            ) as taken);
+        v_left := p_batch_size - cardinality(v_rows);
     end loop;
 
+    -- by where the rows lie: they are locked, so nobody can have moved them
     return query
-    with claimed as (
-        update howdah.jobs_live as j
-        set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
-            attempts = least(j.attempts, 2147483646) + 1, started_at = null
-        where j.id = any (v_ids)
-        returning j.*
-    )
-    select * from claimed order by ~priority, place, id;
+    update howdah.jobs_live as j
+    set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
+        attempts = j.attempts + 1, started_at = null
+    from unnest(v_rows) as spot
+    where j.ctid = spot
+    returning j.*;
 end;
 $$;

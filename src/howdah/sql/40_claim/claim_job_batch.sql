@@ -22,11 +22,20 @@ begin
     if p_job_types is null then
         raise exception using errcode = '22023', message = 'p_job_types must name the job types to claim';
     end if;
-    return query select * from howdah.claim(
-        p_worker_id, p_batch_size, v_types,
-        array_fill((-2147483648)::int, v_k),
-        array_fill('-infinity'::timestamptz, v_k),
-        array_fill('00000000-0000-0000-0000-000000000000'::uuid, v_k),
-        array_fill(2147483647, v_k));
+    loop
+        begin
+            return query select * from howdah.claim(
+                p_worker_id, p_batch_size, v_types,
+                array_fill((-2147483648)::int, v_k),
+                array_fill('-infinity'::timestamptz, v_k),
+                array_fill('00000000-0000-0000-0000-000000000000'::uuid, v_k),
+                array_fill(2147483647, v_k));
+            return;
+        exception when serialization_failure then  -- a plain UPDATE moved a row to jobs_finished
+            if current_setting('transaction_isolation') <> 'read committed' then
+                raise;
+            end if;
+        end;
+    end loop;
 end;
 $$;

@@ -49,7 +49,13 @@ BORROWED = {
 WRITTEN = {
     "Queue.__init__": """
         self._begin(
-            Queue(dsn, listen_dsn=listen_dsn, pgbouncer=pgbouncer, connections=connections)
+            Queue(
+                dsn,
+                listen_dsn=listen_dsn,
+                pgbouncer=pgbouncer,
+                connections=connections,
+                patience=patience,
+            )
         )
         """,
     "Queue.__repr__": """

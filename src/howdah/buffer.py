@@ -8,6 +8,7 @@ is handed back: it must not keep a newer, more urgent job or an idle worker wait
 from __future__ import annotations
 
 from collections import deque
+from uuid import UUID
 
 from howdah.job import Claim
 
@@ -28,6 +29,9 @@ class Buffer:
 
     def __len__(self) -> int:
         return len(self._claims)
+
+    def held(self) -> list[tuple[UUID, int]]:
+        return [(claim.id, claim.attempt) for claim in self._claims]
 
     @property
     def ahead(self) -> int:

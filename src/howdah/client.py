@@ -37,7 +37,8 @@ class Queue:
 
     The database is `dsn`, else HOWDAH_DSN, else DATABASE_URL, else a private PostgreSQL that is
     started for you. Behind PgBouncer in transaction mode say `pgbouncer=True`, and give a direct
-    `listen_dsn` if there is one: without it workers poll.
+    `listen_dsn` if there is one: without it workers poll. A call that gets no answer within
+    `patience` fails as Unreachable, and its connection is given up.
     """
 
     def __init__(
@@ -47,9 +48,16 @@ class Queue:
         listen_dsn: str | None = None,
         pgbouncer: bool = False,
         connections: int = 8,
+        patience: timedelta = timedelta(seconds=30),
     ) -> None:
+        if patience <= timedelta():
+            raise BadInput(f"patience must be longer than nothing, not {patience}")
         self.store: Store = Store(
-            dsn, listen_dsn=listen_dsn, pgbouncer=pgbouncer, connections=connections
+            dsn,
+            listen_dsn=listen_dsn,
+            pgbouncer=pgbouncer,
+            connections=connections,
+            patience=patience.total_seconds(),
         )
         self._registry = Registry()
         self._follower: Follower | None = None

@@ -218,7 +218,8 @@ class SyncQueue:
 
     The database is `dsn`, else HOWDAH_DSN, else DATABASE_URL, else a private PostgreSQL that is
     started for you. Behind PgBouncer in transaction mode say `pgbouncer=True`, and give a direct
-    `listen_dsn` if there is one: without it workers poll.
+    `listen_dsn` if there is one: without it workers poll. A call that gets no answer within
+    `patience` fails as Unreachable, and its connection is given up.
     """
 
     def __init__(
@@ -228,8 +229,17 @@ class SyncQueue:
         listen_dsn: str | None = None,
         pgbouncer: bool = False,
         connections: int = 8,
+        patience: timedelta = timedelta(seconds=30),
     ) -> None:
-        self._begin(Queue(dsn, listen_dsn=listen_dsn, pgbouncer=pgbouncer, connections=connections))
+        self._begin(
+            Queue(
+                dsn,
+                listen_dsn=listen_dsn,
+                pgbouncer=pgbouncer,
+                connections=connections,
+                patience=patience,
+            )
+        )
 
     @classmethod
     def of(cls, queue: Queue) -> Self:

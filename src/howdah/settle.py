@@ -20,7 +20,6 @@ from typing import assert_never
 from uuid import UUID
 
 from howdah.errors import HowdahError
-from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Ending, Fail, Outcome, Release, Retry, Snooze
 from howdah.states import State, Verb
 from howdah.store import Store, call
@@ -51,12 +50,19 @@ def verb_for(outcome: Outcome) -> Verb:
 class Settler:
     """Gathers endings and writes them down."""
 
-    def __init__(self, store: Store, worker_id: str, before: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        worker_id: str,
+        before: Callable[[], Awaitable[None]],
+        unsure: Callable[[], bool],
+    ) -> None:
         self._store = store
         self._worker_id = worker_id
         self._before = before  # reports that must arrive before their job's ending
+        self._unsure = unsure  # a release got no answer; whether somebody else sees to it
         self._waiting: deque[Ending] = deque()
-        self._releasing: set[UUID] = set()  # releases that are not known to have arrived
+        self._sending: dict[Verb, list[Ending]] = {}
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -65,27 +71,13 @@ class Settler:
 
     def add(self, ending: Ending) -> None:
         self._waiting.append(ending)
-        if type(ending.outcome) is Release:
-            self._releasing.add(ending.claim.id)
         self._work.set()
         self._idle.clear()
 
-    def forget_releases(self, claims: Sequence[Claim]) -> None:
-        """Drop releases of jobs that came back in a claim: they have plainly arrived."""
-        if not self._releasing:
-            return
-        back = {claim.id for claim in claims} & self._releasing
-        if back:
-            self._releasing -= back
-            self._waiting = deque(
-                e
-                for e in self._waiting
-                if not (isinstance(e.outcome, Release) and e.claim.id in back)
-            )
-
-    def _has_come_back(self, ending: Ending) -> bool:
-        """Whether a release got no answer, yet its job was claimed again: it has arrived."""
-        return type(ending.outcome) is Release and ending.claim.id not in self._releasing
+    def held(self) -> list[tuple[UUID, int]]:
+        """Return the attempts whose endings are not known to be written down."""
+        sending = (ending for endings in self._sending.values() for ending in endings)
+        return [(one.claim.id, one.claim.attempt) for one in (*self._waiting, *sending)]
 
     async def flushed(self) -> None:
         """Wait until everything added so far is written down."""
@@ -97,6 +89,7 @@ class Settler:
         while True:
             await self._work.wait()
             batches: defaultdict[Verb, list[Ending]] = defaultdict(list)
+            self._sending = batches
             for _ in range(min(BATCH, len(self._waiting))):
                 ending = self._waiting.popleft()
                 batches[verb_for(ending.outcome)].append(ending)
@@ -107,8 +100,7 @@ class Settler:
             except HowdahError as error:
                 if not passing(error):
                     raise
-                for endings in batches.values():
-                    self._waiting.extendleft(e for e in endings if not self._has_come_back(e))
+                self._keep(batches)
                 _log.warning(
                     "settle.waiting endings=%d retry_in=%.2fs error=%s",
                     len(self._waiting),
@@ -121,6 +113,18 @@ class Settler:
                 self._work.clear()
                 self._idle.set()
 
+    def _keep(self, batches: dict[Verb, list[Ending]]) -> None:
+        """Keep what got no answer, to be sent again.
+
+        Except for releases: a job that was released may come back to this worker as the same
+        attempt, and a release sent again would then take it away. Strays are seen to elsewhere.
+        """
+        endings = [ending for batch in batches.values() for ending in batch]
+        if any(type(ending.outcome) is Release for ending in endings) and self._unsure():
+            endings = [ending for ending in endings if type(ending.outcome) is not Release]
+        self._waiting.extendleft(reversed(endings))
+        batches.clear()
+
     async def _settle(self, batches: dict[Verb, list[Ending]]) -> None:
         """Write every batch; one that is written leaves the dict, so the rest can be sent again."""
         for verb in list(batches):
@@ -132,8 +136,6 @@ class Settler:
                     raise
                 moved = await self._write_one_by_one(verb, endings)
             del batches[verb]
-            if verb is Verb.RELEASE:
-                self._releasing.difference_update(ending.claim.id for ending in endings)
             self._tell(verb, endings, moved)
 
     async def _write_one_by_one(

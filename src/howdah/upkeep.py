@@ -4,7 +4,8 @@ In SQL  sql/70_upkeep/
 
 There is no leader to die: whoever asks first does a round, in one transaction, and the others
 get nothing to do. A round says when the next waiting job is due, so that it is let into the
-line on time and not a polling interval late.
+line on time and not a polling interval late. Whoever could not reach the database itself judges
+nobody by their silence until the others have had time to come back, too.
 """
 
 from __future__ import annotations
@@ -27,11 +28,22 @@ _PRUNE_EVERY = 600.0
 class Upkeep:
     """One worker's share in the upkeep."""
 
-    def __init__(self, store: Store, *, every: timedelta, stale_after: timedelta) -> None:
+    def __init__(
+        self,
+        store: Store,
+        worker_id: str,
+        *,
+        every: timedelta,
+        stale_after: timedelta,
+        silent_after: timedelta,
+    ) -> None:
         self._store = store
+        self._worker_id = worker_id
         self._every = every.total_seconds()
         self._stale_after = stale_after
+        self._silent_after = silent_after.total_seconds()
         self._prune_due = 0.0
+        self._judges_from = 0.0
 
     async def step(self) -> float:
         """Do one round; returns how many seconds the next one can wait."""
@@ -40,7 +52,10 @@ class Upkeep:
             self._prune_due = now + _PRUNE_EVERY
             for name in await call.prune(self._store):
                 _log.info("upkeep.pruned partition=%s", name)
-        kept = await call.upkeep(self._store, self._stale_after)
+        if now < self._judges_from:
+            await call.promote(self._store)
+            return self._jittered()
+        kept = await call.upkeep(self._store, self._stale_after, self._worker_id)
         if kept is None:
             return self._jittered()
         if kept.recovered or kept.failed:
@@ -62,6 +77,7 @@ class Upkeep:
                 if not passing(error):
                     raise
                 _log.warning("upkeep.waiting error=%s", error)
+                self._judges_from = time.monotonic() + self._silent_after
                 wait = self._jittered()
             await asyncio.sleep(max(wait, 0.001))
 

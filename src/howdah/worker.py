@@ -33,6 +33,7 @@ from howdah.outcomes import Ending, Release
 from howdah.run.attempts import Attempts
 from howdah.run.heartbeat import Heartbeat
 from howdah.run.reports import Reports
+from howdah.run.strays import Strays
 from howdah.settle import Settler
 from howdah.store import Store, call
 from howdah.store.doorbell import Doorbell
@@ -95,7 +96,14 @@ class Worker:
         self._line = Line(taken)
         self._buffer = Buffer(batch_size)
         self._reports = Reports()
-        self._upkeep = Upkeep(store, every=upkeep_every, stale_after=stale_after)
+        self._upkeep = Upkeep(
+            store,
+            self.id,
+            every=upkeep_every,
+            stale_after=stale_after,
+            silent_after=silent_after,
+        )
+        self._strays = Strays(store, self.id, self._known)
         self._doorbell = Doorbell(
             store, poll=poll.total_seconds(), knows=self._line.__contains__, news=self._news
         )
@@ -129,7 +137,7 @@ class Worker:
         if self._started:
             raise HowdahError("a worker works once: make another with queue.worker()")
         self._started = True
-        self._settler = Settler(self._store, self.id, self._flush_reports)
+        self._settler = Settler(self._store, self.id, self._flush_reports, self._unsure)
         self._attempts = Attempts(
             self._handlers,
             self._reports,
@@ -245,10 +253,15 @@ class Worker:
             want = self._buffer.wanted(self._attempts.free)
             if not want:
                 self._room.clear()
-                await self._room.wait()
-                continue
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._strays.due_in(time.monotonic())):
+                        await self._room.wait()
             try:
-                claims = await claim(self._store, self.id, want, self._line)
+                if self._strays.due_in(time.monotonic()) == 0:
+                    await self._strays.look()
+                if not want:
+                    continue
+                claims = await self._claim(want)
                 wait = 0.05
             except HowdahError as error:
                 if not passing(error):
@@ -258,7 +271,6 @@ class Worker:
                 wait = min(wait * 2, 5.0)
                 continue
             if claims:
-                self._settler.forget_releases(claims)
                 self._buffer.put(claims, time.monotonic())
                 self._fill()
             if len(claims) == want:
@@ -266,6 +278,29 @@ class Worker:
             else:
                 await self._settle_down(found=bool(claims))
                 await self._doorbell.wait()
+
+    async def _claim(self, want: int) -> list[Claim]:
+        """Claim so many; an answer that is lost, or comes too late to be true, leaves strays."""
+        sent = time.monotonic()
+        try:
+            claims = await claim(self._store, self.id, want, self._line)
+        except HowdahError:
+            self._strays.suspect(time.monotonic())
+            raise
+        if time.monotonic() - sent > self._silent_after.total_seconds():
+            self._strays.suspect(time.monotonic())
+            return []
+        return claims
+
+    def _known(self) -> set[tuple[UUID, int]]:
+        """Return every attempt that is in our hands, as far as we know."""
+        return {*self._attempts.held(), *self._buffer.held(), *self._settler.held()}
+
+    def _unsure(self) -> bool:
+        """A release got no answer: look for strays instead, unless there are no more claims."""
+        self._strays.suspect(time.monotonic())
+        self._room.set()
+        return not self._stopping.is_set()
 
     def _fill(self) -> None:
         """Start buffered jobs while there are free slots, and ask for more when they run low."""

@@ -91,6 +91,10 @@ class Attempts:
 
     def start(self, claim: Claim) -> None:
         """Run one claimed job."""
+        if (before := self._running.get(claim.id)) is not None:
+            if before.claim.attempt == claim.attempt and not before.lost:
+                return  # the server crashed and forgot that we have it already
+            self.lose({claim.id})
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
         attempt.task = self._loop.create_task(self._run(attempt))
@@ -161,7 +165,8 @@ class Attempts:
                 outcome = await self._outcome(attempt, handler, arguments)
             except asyncio.CancelledError:
                 outcome = self._stopped(attempt, handler)
-        del self._running[claim.id]
+        if self._running.get(claim.id) is attempt:
+            del self._running[claim.id]
         if outcome is not None and not attempt.lost:
             self._ended(Ending(claim, outcome, attempt.began))
         if not attempt.context.lost:

@@ -18,7 +18,6 @@ from uuid import UUID
 
 import asyncpg
 
-from howdah.errors import HowdahError
 from howdah.store import Store, call
 
 _log = logging.getLogger("howdah.beat")
@@ -77,7 +76,7 @@ class Heartbeat:
                 await self._beat(connection)
                 self._on_worker_loop(self._first_beat.set)
                 wait = self._every
-            except (HowdahError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            except Exception as error:  # whatever it is, a worker without a beat is worse
                 _log.warning("beat.failed worker=%s error=%s", self._worker_id, error)
                 if connection is not None:
                     connection.terminate()

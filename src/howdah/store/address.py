@@ -1,6 +1,7 @@
 """Address: which database a queue talks to.
 
 In this order: what the caller gave, HOWDAH_DSN, DATABASE_URL, the embedded PostgreSQL.
+A DSN with several hosts means a primary and its standbys: whichever takes writes is meant.
 A DSN may carry a password, so nothing but `without_password` of it is ever shown or logged.
 """
 
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from howdah.errors import BadInput
+from howdah.store.redact import without_password
 
 
 def find_dsn(given: str | None = None) -> str | None:
@@ -28,13 +30,28 @@ def find_dsn(given: str | None = None) -> str | None:
     return dsn
 
 
-def without_password(dsn: str) -> str:
-    """Return the DSN as it may be shown: passwords in either place replaced by ***."""
-    shown = re.sub(r"(?i)(\bpassword\s*=\s*)('[^']*'|[^\s&]+)", r"\1***", dsn)
-    try:
-        password = urlsplit(dsn).password
-    except ValueError:
-        password = None
-    if password or re.search(r"://[^@/]*:[^@/]*@", shown):
-        shown = re.sub(r"(://[^:@/]*):.*@", r"\1:***@", shown)
-    return shown
+def each_host(dsn: str) -> list[str]:
+    """Split a DSN with several hosts into one per host, each asking for a server that takes writes.
+
+    The driver would try them in turn within one limit of time, so that a first host that does
+    not answer at all would keep it from ever trying the second.
+    """
+    parts = urlsplit(dsn)
+    user, at, places = parts.netloc.rpartition("@")
+    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+    hosts = (asked.get("host") or places).split(",")
+    if len(hosts) == 1:
+        return [dsn]
+    ports = asked.get("port", "").split(",")
+    asked.setdefault("target_session_attrs", "read-write")
+    found: list[str] = []
+    for n, host in enumerate(hosts):
+        own = dict(asked)
+        if "host" in asked:
+            own["host"] = host
+        if "port" in asked:
+            own["port"] = ports[n if len(ports) > 1 else 0]
+        netloc = parts.netloc if "host" in asked else f"{user}{at}{host}"
+        query = urlencode(own, safe="/", quote_via=quote)
+        found.append(urlunsplit(parts._replace(netloc=netloc, query=query)))
+    return found

@@ -14,6 +14,8 @@ from howdah.errors import BadInput, HowdahError
 from howdah.job import Draft
 from howdah.store.store import Store
 
+COPYING = 7 * 24 * 3600.0  # seconds: a stream may take as long as whoever feeds it
+
 _ENQUEUE = "select howdah.enqueue($1, $2, $3, $4, $5, $6, $7)"
 
 
@@ -67,6 +69,7 @@ async def _copy(store: Store, streamed: _Streamed) -> None:
             schema_name="howdah",
             columns=["id", "job_type", "data", "priority", "max_attempts", "run_at", "place"],
             records=streamed.records(now),
+            timeout=COPYING,
         )
         if streamed.ready_types:
             await connection.fetchval("select howdah.wake($1)", sorted(streamed.ready_types))

@@ -89,6 +89,9 @@ class Listener:
             return False
         try:
             await use(connection)
+        except TimeoutError:  # nobody is there any more: what it heard is not worth waiting for
+            connection.terminate()
+            return False
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False
         return True

@@ -19,8 +19,9 @@ import asyncpg
 from howdah.errors import Unreachable
 from howdah.payload import MAX_BYTES
 from howdah.store import install
-from howdah.store.address import find_dsn, without_password
+from howdah.store.address import each_host, find_dsn
 from howdah.store.pool import Pool
+from howdah.store.redact import without_password, without_pieces
 from howdah.store.refusals import from_postgres
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from howdah.embedded import Server
 
     Connection = asyncpg.Connection[asyncpg.Record]
+
+CONNECTING = 10.0  # seconds to get through to a server, at most
 
 
 class Store:
@@ -41,14 +44,14 @@ class Store:
         listen_dsn: str | None = None,
         pgbouncer: bool = False,
         connections: int = 8,
-        patience: float = 10.0,
+        patience: float = 30.0,
     ) -> None:
         self.payload_limit: int = MAX_BYTES  # until the database has said what holds there
         self._given = find_dsn(dsn)
         self._listen_dsn = find_dsn(listen_dsn) if listen_dsn else None
         self._pgbouncer = pgbouncer
         self._connections = connections
-        self._patience = patience
+        self._patience = patience  # seconds for an answer, after which the connection is given up
         self.statements: int = 0  # how many calls were made, for those who measure
         self._dsn = self._given
         self._checked = False  # whether the schema was found to fit
@@ -104,7 +107,7 @@ class Store:
     async def install(self) -> bool:
         """Make or upgrade the schema; returns whether anything had to be done."""
         await self._join_embedded()
-        connection = await self.connect()
+        connection = await self._connect(self._dsn, patience=None)  # a migration takes its time
         try:
             return await install.install(connection)
         except BaseException as error:
@@ -135,24 +138,38 @@ class Store:
 
     async def connect(self) -> Connection:
         """Open one connection outside the pool; its owner closes it."""
-        return await self._connect(self._dsn)
+        return await self._connect(self._dsn, self._patience)
 
     async def connect_to_listen(self) -> Connection:
         """Open one connection on which LISTEN works."""
-        return await self._connect(self._listen_dsn or self._dsn)
+        return await self._connect(self._listen_dsn or self._dsn, self._patience)
 
-    async def _connect(self, dsn: str | None) -> Connection:
+    async def _connect(self, dsn: str | None, patience: float | None) -> Connection:
+        """Connect to the first host that takes writes; each of several gets its share of time."""
         try:
-            return await asyncpg.connect(
-                dsn,
-                timeout=self._patience,
-                statement_cache_size=0 if self._pgbouncer else 200,
-                server_settings=None if self._pgbouncer else {"application_name": "howdah"},
-            )
-        except ValueError as error:  # asyncpg's word for a DSN it cannot read
-            raise Unreachable(f"cannot use the DSN {self.shown_dsn}: {error}") from None
-        except BaseException as error:
-            self.refuse(error)
+            hosts = [dsn] if dsn is None else each_host(dsn)
+        except ValueError as error:
+            raise self._unreadable(error, dsn) from None
+        for n, host in enumerate(hosts, 1):
+            try:
+                return await asyncpg.connect(
+                    host,
+                    timeout=min(CONNECTING, self._patience) / len(hosts),
+                    command_timeout=patience,
+                    statement_cache_size=0 if self._pgbouncer else 200,
+                    server_settings=None if self._pgbouncer else {"application_name": "howdah"},
+                )
+            except ValueError as error:  # asyncpg's word for a DSN it cannot read
+                raise self._unreadable(error, dsn) from None
+            except Exception as error:
+                if n == len(hosts):
+                    self.refuse(error)
+        raise AssertionError("a DSN names a host")
+
+    def _unreadable(self, error: ValueError, dsn: str | None) -> Unreachable:
+        """Say what is wrong with a DSN, and nothing of its password."""
+        shown = without_password(dsn or "")
+        return Unreachable(f"cannot use the DSN {shown}: {without_pieces(str(error), dsn or '')}")
 
     def acquire(self) -> Lent:
         """Lend a connection; errors inside are translated."""
@@ -226,8 +243,10 @@ class Lent:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if error is not None and _spoils(error):
+            self._connection.terminate()
         try:
-            if self._transaction is not None:
+            if self._transaction is not None and not self._connection.is_closed():
                 await self._transaction.__aexit__(kind, error, trace)
         except BaseException as ended:
             self._store.refuse(ended)
@@ -235,3 +254,9 @@ class Lent:
             self._pool.give(self._connection)
         if error is not None:
             self._store.refuse(error)
+
+
+def _spoils(error: BaseException) -> bool:
+    """Whether a connection is of no use after this: no answer came, or its server is a standby."""
+    lost = (TimeoutError, asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError)
+    return isinstance(error, lost)

@@ -1,0 +1,108 @@
+"""Answers that get lost: what a claim took unheard goes back, and what we know stays ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from howdah import JobContext, Queue, State
+from tests.support.waiting import eventually
+
+CLAIMING = (
+    "pg_stat_activity where datname = current_database() and query ~ 'howdah.claim' "
+    "and wait_event_type = 'Lock'"
+)
+
+
+async def cut_a_claim_off(operator: Queue) -> None:
+    """Let a claim of the worker's wait for a lock, and end its session there."""
+
+    async def claiming() -> bool:
+        return await operator.store.fetchval(f"select count(*) > 0 from {CLAIMING}")
+
+    async with operator.store.acquire() as holder, holder.transaction():
+        await holder.execute("lock table howdah.jobs_live in access exclusive mode")
+        await eventually(claiming)
+        await operator.store.fetch(f"select pg_terminate_backend(pid) from {CLAIMING}")
+
+
+async def test_what_a_claim_took_unheard_is_handed_back(queue: Queue, dsn: str) -> None:
+    @queue.job
+    async def work() -> str:
+        return "done"
+
+    async with Queue(dsn) as other, queue.worker(worker_id="deaf"):
+        handle = await other.enqueue("unheard")
+        # the server has carried out a claim in the worker's name, and the worker never heard of it
+        (unheard,) = await other.claim(["unheard"], worker_id="deaf")
+        await cut_a_claim_off(other)
+        await eventually(lambda: is_pending(other, handle.id))
+        assert (await other.get(unheard.id)).attempts == 0, "the attempt is not counted"
+        assert await (await work.enqueue()).result(timeout=20) == "done"
+
+
+async def test_what_is_at_work_here_is_no_stray(queue: Queue, dsn: str) -> None:
+    runs: Counter[int] = Counter()
+    gate = asyncio.Event()
+
+    @queue.job
+    async def long(n: int) -> None:
+        runs[n] += 1
+        await gate.wait()
+
+    async with Queue(dsn) as other, queue.worker(worker_id="deaf"):
+        for n in range(5):
+            await other.enqueue("long", {"n": n})
+        await eventually(lambda: len(runs) == 5)
+        claimed = {job.id: job.claimed_at for job in await other.jobs(job_type="long")}
+        await other.enqueue("unheard")
+        await other.claim(["unheard"], worker_id="deaf")
+        await cut_a_claim_off(other)
+        await eventually(lambda: all_pending(other, "unheard"))
+        assert claimed == {job.id: job.claimed_at for job in await other.jobs(job_type="long")}
+        gate.set()
+        await eventually(lambda: all_completed(other, "long", 5))
+    assert runs == dict.fromkeys(range(5), 1)
+
+
+async def test_a_claim_that_a_crash_forgot_does_not_run_the_job_beside_itself(
+    queue: Queue,
+) -> None:
+    runs = 0
+    gate = asyncio.Event()
+
+    @queue.job
+    async def once(ctx: JobContext) -> str:
+        nonlocal runs
+        runs += 1
+        await gate.wait()
+        return "done"
+
+    async with queue.worker():
+        handle = await once.enqueue()
+        await eventually(lambda: runs == 1)
+        # claims do not wait for the disk: after a crash the job may stand in line again
+        await queue.store.fetch(
+            "update howdah.jobs set status = 'pending', worker_id = null, attempts = 0"
+        )
+        await eventually(lambda: is_held(queue, handle.id))
+        gate.set()
+        assert await handle.result(timeout=20) == "done"
+    assert runs == 1
+    assert (await handle.job()).attempts == 1
+
+
+async def is_pending(queue: Queue, id: object) -> bool:
+    return (await queue.get(str(id))).status is State.PENDING
+
+
+async def is_held(queue: Queue, id: object) -> bool:
+    return (await queue.get(str(id))).worker_id is not None
+
+
+async def all_pending(queue: Queue, job_type: str) -> bool:
+    return set((await queue.counts())[job_type]) == {State.PENDING}
+
+
+async def all_completed(queue: Queue, job_type: str, jobs: int) -> bool:
+    return (await queue.counts())[job_type] == {State.COMPLETED: jobs}

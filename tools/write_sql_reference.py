@@ -23,6 +23,7 @@ ROOMS = {
     "50_run": "Run",
     "60_settle": "Settle",
     "70_upkeep": "Upkeep",
+    "75_steer": "Steer",
     "80_observe": "Observe",
 }
 

@@ -20,6 +20,7 @@ from howdah.handle import Handle
 from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.jobtype import JobType
+from howdah.observe import steer
 from howdah.registry import ExceptionType, Registration, Registry, rules
 from howdah.run.context import JobContext
 from howdah.states import State, Verb
@@ -373,6 +374,14 @@ class Queue:
     async def requeue(self, ids: Sequence[UUID | str], attempts: int = 1) -> set[UUID]:
         """Give failed or cancelled jobs more attempts; returns those that were."""
         return await call.requeue(self.store, [_uuid(id) for id in ids], attempts)
+
+    async def pause(self, job_type: str, reason: str | None = None) -> bool:
+        """Let no worker claim jobs of this type; returns whether it was not paused before."""
+        return await steer.pause(self.store, job_type, reason)
+
+    async def resume(self, job_type: str) -> bool:
+        """Let jobs of a paused type be claimed again; returns whether it was paused."""
+        return await steer.resume(self.store, job_type)
 
 
 def _leases(jobs: Sequence[Job | Lease]) -> list[Lease]:

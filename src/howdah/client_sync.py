@@ -515,3 +515,11 @@ class SyncQueue:
     def requeue(self, ids: Sequence[UUID | str], attempts: int = 1) -> set[UUID]:
         """Give failed or cancelled jobs more attempts; returns those that were."""
         return portal.run(self._twin.queue.requeue(ids, attempts))
+
+    def pause(self, job_type: str, reason: str | None = None) -> bool:
+        """Let no worker claim jobs of this type; returns whether it was not paused before."""
+        return portal.run(self._twin.queue.pause(job_type, reason))
+
+    def resume(self, job_type: str) -> bool:
+        """Let jobs of a paused type be claimed again; returns whether it was paused."""
+        return portal.run(self._twin.queue.resume(job_type))

@@ -50,6 +50,23 @@ FUNCTIONS: dict[str, set[str]] = {
     "prepare_days(integer)": _worker,
     "fold_counts()": _worker,
     "watch(uuid[])": _worker,
+    "measure(text,jsonb)": _worker,
+    "fold_measures()": _worker,
+    # steer
+    "pause(text,text,text)": _worker,
+    "resume(text)": _worker,
+    "reprioritise(uuid[],integer)": _worker,
+    "run_now(uuid[])": _worker,
+    "clone(uuid[])": _worker,
+    "delete(uuid[])": _worker,
+    "drain(text)": _worker,
+    # look
+    "measured(timestamp with time zone)": _readers,
+    "measured_by_minute(timestamp with time zone)": _readers,
+    "lanes(integer,integer,text)": _readers,
+    "held(integer)": _readers,
+    "scheduled(integer)": _readers,
+    "fingerprint(text)": _readers,
     "today()": _readers,
     "clock()": {PRODUCER, WORKER, OBSERVER},
     "option(text)": {PRODUCER, WORKER, OBSERVER},
@@ -89,6 +106,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             *("jobs_finished", "jobs_finished_unprepared", "jobs_finished_DAY"),
             *("job_events", "job_events_unprepared", "job_events_DAY"),
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
+            *("measures", "paused_types", "drains"),
         )
     },
 }

@@ -43,6 +43,9 @@ EMPTY = b"""
     delete from howdah.job_events;
     delete from howdah.workers;
     delete from howdah.finished_counts;
+    delete from howdah.measures;
+    delete from howdah.paused_types;
+    delete from howdah.drains;
     delete from guard.leaving;
 """
 

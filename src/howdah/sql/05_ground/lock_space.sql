@@ -3,6 +3,8 @@
 --   (lock_space, 1)  shared: an idle worker sleeps     exclusive, for a moment: is anybody asleep?
 --   (lock_space, 2)  one upkeep at a time
 --   (lock_space, 3)  one install at a time
+--   (lock_space, 4)  one folding of measures at a time
+--   (lock_space, 5)  one at a time makes or drops days
 
 create or replace function howdah.lock_space() returns int
 language sql immutable parallel safe

@@ -9,4 +9,5 @@ create table howdah.options (
 insert into howdah.options (name, value, meaning) values
     ('keep_finished',     '7 days', 'how long finished jobs are kept, by whole days'),
     ('keep_events',       '7 days', 'how long events of jobs are kept, by whole days'),
+    ('keep_measures',     '2 hours', 'how long measures are kept by the minute'),
     ('max_payload_bytes', '262144', 'the largest payload a job may carry');

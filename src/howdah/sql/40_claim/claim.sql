@@ -20,6 +20,8 @@
 -- stretches that gave much, and leaves out those that were seen to their end. So the cost follows
 -- the types and the jobs taken, not the jobs waiting.
 --
+-- Stretches of a paused type are left out, whoever asks: see 75_steer/pause.sql.
+--
 -- Locks the rows it takes (for update skip locked). Wakes nobody. A foreign UPDATE that moves a row
 -- to jobs_finished while we lock it raises 40001: call again, as claim_job_batch does.
 
@@ -60,6 +62,14 @@ begin
     if p_batch_size is null or p_batch_size not between 1 and 10000 then
         raise exception using errcode = '22023',
             message = format('p_batch_size must be between 1 and 10000, not %s', coalesce(p_batch_size::text, 'null'));
+    end if;
+
+    if exists (select from howdah.paused_types) then
+        select coalesce(array_agg(s.job_type), '{}'), array_agg(s.rank), array_agg(s.place), array_agg(s.id),
+               array_agg(s.until)
+        into v_types, v_ranks, v_places, v_ids, v_untils
+        from unnest(v_types, v_ranks, v_places, v_ids, v_untils) as s (job_type, rank, place, id, until)
+        where not exists (select from howdah.paused_types as p where p.job_type = s.job_type);
     end if;
 
     if cardinality(v_types) = 1 then

@@ -27,10 +27,14 @@ grant insert (id, job_type, priority, data, max_attempts, run_at, place)
 
 -- An observer reads everything and changes nothing.
 grant select on all tables in schema howdah to howdah_observer, howdah_worker;
-grant execute on function howdah.clock(), howdah.today(), howdah.option(text)
+grant execute on function
+    howdah.clock(), howdah.today(), howdah.option(text), howdah.fingerprint(text),
+    howdah.measured(timestamptz), howdah.measured_by_minute(timestamptz),
+    howdah.lanes(int, int, text), howdah.held(int), howdah.scheduled(int)
     to howdah_observer, howdah_worker;
 
--- A worker does everything a job's life needs, by the verbs or by plain UPDATE.
+-- A worker does everything a job's life needs, by the verbs or by plain UPDATE. It is also the
+-- role of those who steer: cancel, requeue, pause and resume.
 grant execute on all functions in schema howdah to howdah_worker;
 revoke execute on function
     howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool)

@@ -1,0 +1,30 @@
+-- delete · completed, failed, cancelled → gone
+--
+-- Forgets finished jobs and their events before their day is over. A job that has not ended is
+-- left alone: cancel it first.
+--
+--   returns  the ids this call deleted; a missing id has not ended, or never was
+--
+-- Locks the rows it deletes. Wakes nobody.
+
+create or replace function howdah.delete(p_ids uuid[]) returns setof uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_gone  uuid[];
+begin
+    -- the delete trigger of jobs_finished keeps the counts
+    with gone as (
+        delete from howdah.jobs_finished as j where j.id = any (p_ids) returning j.id
+    )
+    select array_agg(g.id) into v_gone from gone as g;
+    delete from howdah.job_events as e where e.job_id = any (v_gone);
+    return query select unnest(v_gone);
+end;
+$$;

@@ -1,0 +1,25 @@
+-- drain · ask a worker to stop: claim no more, let what runs end, hand back the rest
+--
+-- The worker hears of it with its next report, within seconds, and stops as if it had been sent
+-- SIGTERM. A worker of another make that never calls howdah.measure never hears of it.
+--
+--   returns  whether such a worker is alive and was asked
+--
+-- Locks one row of drains. Wakes nobody.
+
+create or replace function howdah.drain(p_worker_id text) returns bool
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if not exists (
+        select from howdah.workers as w
+        where w.id = p_worker_id and w.beat_at >= howdah.clock() - w.silent_after
+    ) then
+        return false;
+    end if;
+    insert into howdah.drains (worker_id, asked_at) values (p_worker_id, howdah.clock())
+    on conflict (worker_id) do nothing;
+    return true;
+end;
+$$;

@@ -116,10 +116,13 @@ def what_runs_was_claimed(facts: Facts) -> Iterator[str]:
         for move in facts.moves
         if move.now and move.now.status == "claimed"
     )
-    runs = Counter((run.job, run.worker, run.attempt) for run in facts.history.runs)
-    began = {(run.job, run.worker, run.attempt): run.began for run in facts.history.runs}
+    runs: Counter[tuple[str, str, int]] = Counter()
+    forgotten: Counter[tuple[str, str, int]] = Counter()
+    for run in facts.history.runs:
+        runs[run.job, run.worker, run.attempt] += 1
+        forgotten[run.job, run.worker, run.attempt] += facts.history.crashed_around(run.began)
     for lease, times in runs.items():
-        if times > claims[lease] and not facts.history.crashed_around(began[lease]):
+        if times - forgotten[lease] > claims[lease]:
             yield f"{lease} ran {times} times and was claimed {claims[lease]} times"
 
 

@@ -51,7 +51,9 @@ class Inspector:
         signal.signal(signal.SIGTERM, self._told_to_stop)
         while not self._stop.is_set():
             try:
-                with psycopg.connect(os.environ["HOWDAH_DSN"], connect_timeout=5) as connection:
+                with psycopg.connect(
+                    os.environ["HOWDAH_DSN"], connect_timeout=5, target_session_attrs="read-write"
+                ) as connection:
                     while not self._stop.is_set():
                         self._complete(connection, self._claim(connection))
                         self._stop.wait(self._chance.uniform(0.01, 0.1))

@@ -1,0 +1,26 @@
+"""Restart: the server ends at once, as with `pg_ctl stop -m immediate`, and comes back."""
+
+from __future__ import annotations
+
+import time
+
+from tests.stories.fleet import LEASE
+from tests.stories.history import Fault
+from tests.stories.story import Story
+
+
+def restart_server(story: Story) -> Fault:
+    began = time.monotonic()
+    story.server.crash()
+    story.server.start()
+    return Fault("immediate shutdown and restart", began, time.monotonic(), crash=True)
+
+
+def long_outage(story: Story) -> Fault:
+    """The server is away for longer than a lease: nobody may be given up for that."""
+    story.start_long_jobs(3 * LEASE)
+    began = time.monotonic()
+    story.server.crash()
+    time.sleep(2 * LEASE)
+    story.server.start()
+    return Fault("outage of twice the lease", began, time.monotonic(), crash=True)

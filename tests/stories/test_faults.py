@@ -1,0 +1,79 @@
+"""The quick set of faults: each is done to a fleet at work, and nothing is lost by it.
+
+`HOWDAH_SEED=… pytest -k …` replays one with the same dice. `make test-ha` does all of them, and
+`make soak` does them again and again to one fleet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from tests.stories.faults import (
+    clocks,
+    deadlock,
+    freeze,
+    kill,
+    limits,
+    network,
+    replies,
+    restart,
+    terminate,
+)
+from tests.stories.history import Fault
+from tests.stories.server import PgServer
+from tests.stories.story import Story, story
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stories")]
+
+Inject = Callable[[Story], Fault]
+
+# Done to one fleet one after another. What `make test` has no time for, `make test-ha` does.
+QUICK: dict[str, list[Inject]] = {
+    "processes": [kill.kill_worker, kill.kill_upkeep, freeze.freeze_worker],
+    "server and network": [
+        terminate.terminate_backends,
+        restart.restart_server,
+        replies.lose_enqueue_answers,
+        replies.lose_commit_answers,
+        replies.lose_claim_answers,
+        replies.lose_complete_answers,
+        network.cut_connections,
+        network.half_open_connections,
+    ],
+}
+MORE: dict[str, list[Inject]] = {
+    "producers": [kill.kill_producer],
+    "a long outage": [restart.long_outage],
+    "wrong clocks": [clocks.skew_clocks],
+    "a slow network": [replies.lose_retry_answers, network.slow_network, network.black_hole],
+    "limits": [
+        limits.no_connection_left,
+        limits.statement_timeout,
+        limits.lock_timeout,
+        limits.idle_in_transaction,
+    ],
+    "deadlocks": [deadlock.deadlocks],
+}
+STORIES = {**QUICK, **MORE} if os.environ.get("HOWDAH_STORIES") == "all" else QUICK
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PgServer]:
+    made = PgServer(tmp_path_factory.mktemp("server")).make().start()
+    yield made
+    made.crash()
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_nothing_is_lost_and_work_goes_on_by_itself(
+    name: str, server: PgServer, tmp_path: Path
+) -> None:
+    with story([server], tmp_path / "story") as told:
+        for inject in STORIES[name]:
+            print(told.suffer(inject))
+        facts = told.finish()
+    assert facts.history.runs, "somebody worked"

@@ -101,8 +101,11 @@ def same(before: Any, after: Any) -> bool:
     if isinstance(before, float) and type(after) in (int, float):
         # jsonb writes 1e22 out in full, so a whole float may come back as the int it is
         return before == float(after)
-    kinds: tuple[type[Any], type[Any]] = (type(before), type(after))
-    return kinds[0] is kinds[1] and bool(before == after)
+    return is_same_leaf(before, after)
+
+
+def is_same_leaf(before: Any, after: Any) -> bool:
+    return type(before) is type(after) and before == after
 
 
 @given(st.lists(values, min_size=1, max_size=10))

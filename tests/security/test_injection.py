@@ -63,7 +63,7 @@ def possible(text: str) -> bool:
 @hostile
 async def test_every_string_of_a_jobs_life_in_python(ground: str, text: str) -> None:
     """Type, payload, keys, stage, kind, event, result, worker id."""
-    name = text if possible(text) else "ordinary"
+    name = f"{text if possible(text) else 'ordinary'}{uuid4()}"
     async with Queue(ground) as queue:
 
         @queue.job(name=name)
@@ -95,7 +95,7 @@ async def test_every_string_of_a_jobs_life_in_python(ground: str, text: str) -> 
 async def test_every_string_of_the_low_level_verbs(ground: str, text: str) -> None:
     """Worker id, error, reason of a cancellation, filters."""
     async with Queue(ground) as queue:
-        job_type = f"low {text}" if possible(text) else "low"
+        job_type = f"{text if possible(text) else 'low'}{uuid4()}"
         worker_id = f"{text}{uuid4()}"
         first = await queue.enqueue(job_type, max_attempts=1)
         second = await queue.enqueue(job_type)
@@ -186,10 +186,10 @@ def test_every_text_of_every_function_of_the_engine(plain: Database, text: str) 
 
 @hostile
 def test_every_text_column_by_plain_sql(plain: Database, text: str) -> None:
-    name = text if possible(text) else "ordinary"
+    name = f"{text if possible(text) else 'ordinary'}{uuid4()}"
     data = json.dumps({text: text})
     plain.plain("INSERT INTO jobs (job_type, data) VALUES ($1, $2)", name, data)
-    (claim, *_) = plain.claim(name, worker=text, batch=1000)
+    (claim,) = plain.claim(name, worker=text)
     plain.plain(
         "UPDATE jobs SET current_stage = $2, last_error = $2, status = 'failed' WHERE id = $1",
         claim.id,
@@ -206,9 +206,10 @@ def test_every_text_column_by_plain_sql(plain: Database, text: str) -> None:
 @hostile
 def test_a_silent_worker_with_a_hostile_name_is_recovered(plain: Database, text: str) -> None:
     """Its name becomes part of an error, which is put together in SQL."""
-    job = plain.enqueue("silenced")
+    name = f"silenced {uuid4()}"
+    job = plain.enqueue(name)
     plain.beat(text)
-    assert [claim.id for claim in plain.claim("silenced", worker=text)] == [job]
+    assert [claim.id for claim in plain.claim(name, worker=text)] == [job]
     plain.execute("update workers set beat_at = beat_at - interval '1 day' where id = %s", text)
     assert job in plain.recover_stale_jobs()
     assert plain.job(job)["last_error"].startswith(f"worker {text} went silent")

@@ -17,6 +17,7 @@ from howdah.cli import ground
 from howdah.cli.bench import bench
 from howdah.cli.cancel import cancel
 from howdah.cli.completion import completion
+from howdah.cli.conceal import conceal_passwords
 from howdah.cli.demo import demo
 from howdah.cli.enqueue import enqueue
 from howdah.cli.install import install
@@ -104,6 +105,7 @@ for _section in SECTIONS.values():
 
 def main() -> None:
     """Run the command line; the program `howdah`."""
+    conceal_passwords()
     try:
         howdah(prog_name="howdah")
     except KeyboardInterrupt:

@@ -21,6 +21,8 @@ from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
+import msgspec
+
 from howdah import payload
 from howdah.handler import Handler
 from howdah.job import Claim
@@ -136,8 +138,11 @@ async def _awaited(value: Any) -> Any:
 
 def _listen(pipe: _Pipe, jobs: SimpleQueue[frames.Do]) -> None:
     """Read jobs in a thread of its own: when the worker dies, the handler at work dies too."""
-    while isinstance(job := pipe.receive(), frames.Do):
-        jobs.put(job)
+    try:
+        while isinstance(job := pipe.receive(), frames.Do):
+            jobs.put(job)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        os._exit(1)  # whoever that was, it is no worker of ours
     os._exit(0)
 
 

@@ -77,6 +77,7 @@ to_child: msgspec.json.Decoder[ToChild] = msgspec.json.Decoder(ToChild)
 from_child: msgspec.json.Decoder[FromChild] = msgspec.json.Decoder(FromChild)
 
 HEADER = _LENGTH.size
+LONGEST = 16 * 1024 * 1024  # bytes a child may say at once: far more than any result or event
 
 
 def frame(message: ToChild | FromChild) -> bytes:

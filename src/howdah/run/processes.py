@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+import msgspec
+
 from howdah.handler import Handler
 from howdah.job import Claim
 from howdah.run import frames
@@ -121,7 +123,11 @@ class _Child:
     async def _hear(self) -> frames.FromChild:
         try:
             size = frames.length(await self._reader.readexactly(frames.HEADER))
+            if size > frames.LONGEST:
+                raise ChildDied(f"the process of this job sent {size:,} bytes at once")
             return frames.from_child.decode(await self._reader.readexactly(size))
+        except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+            raise ChildDied(f"the process of this job sent what is no message: {error}") from None
         except (asyncio.IncompleteReadError, ConnectionError):
             code = await asyncio.to_thread(self._process.wait)
             how = f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -14,7 +14,8 @@ def without_password(dsn: str) -> str:
     """Return the DSN as it may be shown: passwords, wherever they stand, replaced by ***."""
     scheme, is_url, rest = dsn.partition("://")
     if not is_url:
-        return re.sub(r"(?is)(pass\w*\s*=).*", r"\1***", dsn)
+        without = re.sub(r"(?is)(pass\w*\s*=).*", r"\1***", dsn)
+        return re.sub(r"(?s)^([^:@]*):.*@", r"\1:***@", without)
     _, at = _userinfo(rest)
     if at:
         user, colon, _ = rest[: at - 1].partition(":")

@@ -155,7 +155,7 @@ begin
     return query
     update howdah.jobs_live as j
     set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
-        attempts = j.attempts + 1, started_at = null
+        attempts = least(j.attempts, 2147483646) + 1, started_at = null
     from unnest(v_rows) as spot
     where j.ctid = spot
     returning j.*;

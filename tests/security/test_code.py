@@ -1,0 +1,228 @@
+"""Data is never run: not unpickled, not evaluated, not pasted into a statement.
+
+Three proofs. The source holds no word that could do it, apart from the places named here with the
+reason they are safe. The pipe between a worker and its children carries JSON, and what is not the
+JSON it expects ends that child and nothing else. And in SQL, only the functions that make and drop
+a day's table put statements together, out of names that are theirs.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import pickle
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from howdah.run import frames
+from howdah.states import State
+from tests.security.app import queue_at
+from tests.security.privileges import WRITES_STATEMENTS
+from tests.support import Database
+
+SOURCE = Path(__file__).resolve().parent.parent.parent / "src" / "howdah"
+
+# What turns data into code, or is one step away from it.
+MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "yaml", "code", "runpy"}
+CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
+METHODS = {"system", "popen", "getoutput", "getstatusoutput", "import_module", "exec_module"}
+
+# Where a name that stands in a job or on a command line leads to code, and why that is meant.
+MEANT = {
+    ("run/child.py", "import_module"): "the worker names its own handler's module",
+    ("run/child.py", "exec_module"): "the file the worker itself was started from",
+    ("cli/load.py", "import_module"): "the module that `howdah worker MODULE:QUEUE` names",
+}
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield str(path.relative_to(SOURCE)), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def dangers(tree: ast.Module) -> Iterator[str]:
+    """Every name in a module that can make code of data."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] in MODULES)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in MODULES:
+            yield str(node.module)
+        elif isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if (
+                (isinstance(node.func, ast.Name) and name in CALLS)
+                or name in METHODS
+                or name in ("import_module", "exec_module")
+            ):
+                yield name
+            elif any(k.arg == "shell" and not _is_false(k.value) for k in node.keywords):
+                yield f"{name}(shell=…)"
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def test_nothing_in_the_source_makes_code_of_data() -> None:
+    found = {(path, name) for path, tree in trees() for name in dangers(tree)}
+    assert found == set(MEANT)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import yaml.loader",
+        "eval(x)",
+        "exec(x)",
+        "import os; os.system(x)",
+        "subprocess.run(x, shell=True)",
+        "importlib.import_module(x)",
+    ],
+)
+def test_the_scan_sees_what_it_looks_for(code: str) -> None:
+    assert list(dangers(ast.parse(code)))
+
+
+def test_no_statement_of_the_source_has_a_value_pasted_in() -> None:
+    """An f-string with SQL in it may only name our own columns and conditions."""
+    sql = re.compile(r"(?i)\b(select|insert into|update|delete from|alter|copy)\s")
+    pasted: set[tuple[str, str]] = set()
+    for path, tree in trees():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.JoinedStr):
+                continue
+            constant = "".join(
+                part.value
+                for part in node.values
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
+            if path.startswith("store/") and sql.search(constant):
+                holes = [part for part in node.values if isinstance(part, ast.FormattedValue)]
+                pasted |= {(path, ast.unparse(hole.value)) for hole in holes}
+    assert pasted <= {
+        ("store/ask.py", "JOB_COLUMNS"),
+        ("store/ask.py", "' and '.join(where)"),
+        ("store/call.py", "JOB_COLUMNS"),
+        ("store/call.py", "_CLAIM_COLUMNS"),
+        ("store/bundle.py", "SCHEMA_NUMBER"),
+        ("store/bundle.py", "COMPATIBLE_FROM"),
+        ("store/bundle.py", "fingerprint()"),
+    }
+    assert ("store/ask.py", "JOB_COLUMNS") in pasted, "the scan sees such strings"
+
+
+# ── SQL ──
+
+
+@pytest.mark.engine
+def test_only_two_functions_write_statements_and_they_quote(shared_db: Database) -> None:
+    shared_db.execute("set search_path = public")
+    bodies = {
+        row["name"].removeprefix("howdah."): row["body"]
+        for row in shared_db.rows(
+            "select oid::regprocedure::text as name, pg_get_functiondef(oid) as body from pg_proc "
+            "where pronamespace = 'howdah'::regnamespace"
+        )
+    }
+    shared_db.execute("set search_path = howdah, public")
+    writing = {name for name, body in bodies.items() if re.search(r"(?i)\bexecute\b", body)}
+    assert writing == WRITES_STATEMENTS
+    for name in writing:
+        for statement in re.findall(r"(?is)\bexecute\b(.*?);", bodies[name]):
+            assert statement.strip().startswith("format('")
+            holes = re.findall(r"%(?:\d\$)?(.)", statement)
+            assert holes
+            assert set(holes) <= {"I", "L"}, "a name or a literal, never text as it is"
+
+
+# ── the pipe ──
+
+
+class Trap:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return subprocess.call, (["touch", str(self.path)],)
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def hostile_bodies(path: Path) -> list[bytes]:
+    return [
+        pickle.dumps(Trap(path)),
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"type": "do"}',
+        b'{"type": "begin", "path": 5, "main": null}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        f"__import__('os').system('touch {path}')".encode(),
+    ]
+
+
+def test_a_trap_is_a_trap(tmp_path: Path) -> None:
+    pickle.loads(pickle.dumps(Trap(tmp_path / "sprung")))
+    assert (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("nth", range(10))
+def test_a_hostile_message_to_a_child_runs_nothing(tmp_path: Path, nth: int) -> None:
+    """A real child, started as a worker starts it, told something else than a job."""
+    sprung = tmp_path / "sprung"
+    body = hostile_bodies(sprung)[nth]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "howdah.run.child", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stderr=subprocess.PIPE,
+        )
+        theirs.close()
+        ours.sendall(frames.frame(frames.Begin(path=sys.path, main=None)))
+        ready = ours.recv(1000)
+        assert b'"ready"' in ready
+        ours.sendall(framed(body))
+        try:
+            child.communicate(timeout=30)
+        finally:
+            child.kill()
+            child.wait()
+        assert child.returncode == 1, "it ends by itself"
+    assert not sprung.exists()
+
+
+@pytest.mark.parametrize("nth", range(11))
+async def test_a_hostile_message_from_a_child_runs_nothing_and_costs_one_attempt(
+    dsn: str, tmp_path: Path, nth: int
+) -> None:
+    """A job's code owns its process. What it writes into the pipe may only hurt itself."""
+    sprung = tmp_path / "sprung"
+    endless = b"\xff\xff\xff\xff and no more"  # a message of 4 GB, by its first word
+    said = [*map(framed, hostile_bodies(sprung)), endless][nth].hex()
+    queue = queue_at(dsn)
+    async with queue:
+        handle = await queue.enqueue("tells", {"said": said}, max_attempts=1)
+        after = await queue.enqueue("says", {"n": 1})
+        async with asyncio.timeout(60), queue.worker(processes=1) as worker:
+            await worker.run_until_idle()
+        job = await handle.job()
+        assert job.status is State.FAILED
+        assert "the process of this job sent" in (job.last_error or "")
+        assert (await after.job()).status is State.COMPLETED, "the worker works on"
+    assert not sprung.exists()

@@ -88,14 +88,13 @@ class Settled:
 class Look:
     """A claim with a look at the line before and after it, inside one transaction.
 
-    Each list holds (id, priority, created_at, version): a job that stands in line with
-    the same version before and after was there, visible and locked by nobody, all the time.
+    Each job is (id, priority, created_at). What `stood` there was in line before and after,
+    visible and locked by nobody all the time; of these the best are kept, the best first.
     """
 
     worker: str
-    claimed: list[tuple[str, int, str]]  # id, priority, created_at; in the order they came
-    before: list[tuple[str, int, str, str]]
-    after: list[tuple[str, int, str, str]]
+    claimed: list[tuple[str, int, str]]  # in the order they came
+    stood: list[tuple[str, int, str]]
 
 
 @dataclass(frozen=True)
@@ -190,8 +189,7 @@ def _take(
             Look(
                 line["worker"],
                 claimed=[(id, priority, made) for id, priority, made in answer["claimed"]],
-                before=[(id, p, made, version) for id, p, made, version in answer["before"]],
-                after=[(id, p, made, version) for id, p, made, version in answer["after"]],
+                stood=[(id, priority, made) for id, priority, made in answer["stood"]],
             )
         )
 

@@ -4,8 +4,9 @@
 
 In one transaction it reads the line, claims, and reads the line again. A job that stood there
 before and after, in the same version and never locked by anybody, was passed over if something
-worse was handed out. It never beats, so it is judged by how long it holds its jobs. It takes
-`quick` jobs, through a driver that is not ours. Runs until SIGTERM.
+worse was handed out; the best few of these go into the history. It never beats, so it is judged
+by how long it holds its jobs. It takes `quick` jobs, through a driver that is not ours. Runs until
+SIGTERM.
 """
 
 from __future__ import annotations
@@ -36,6 +37,15 @@ CLAIM = """
     from howdah.claim_job_batch(%s, array['quick'], %s)
 """
 COMPLETE = "select howdah.complete(%s, %s::uuid[], %s, %s::jsonb[])"
+
+
+Line = list[tuple[str, int, str, str]]
+
+
+def stood(before: Line, after: Line) -> list[tuple[str, int, str]]:
+    """Return the best of those that stood in line before and after, untouched."""
+    still = {(id, version) for id, _, _, version in after}
+    return [line[:3] for line in before if (line[0], line[3]) in still][:10]
 
 
 class Inspector:
@@ -74,7 +84,7 @@ class Inspector:
             self._log.answer(asked, UNKNOWN)
             raise
         new = [job[:3] for job in jobs if job[3] == 1 and job[4]]  # no place of their own
-        self._log.answer(asked, OK, claimed=new, before=before, after=after)
+        self._log.answer(asked, OK, claimed=new, stood=stood(before, after))
         return [(job[0], job[3]) for job in jobs]
 
     def _complete(self, connection: psycopg.Connection[Any], leases: list[tuple[str, int]]) -> None:

@@ -18,7 +18,7 @@ import psycopg
 from tests.stories import trail
 from tests.stories.facts import Facts
 from tests.stories.history import FAILED, OK, ROLLED_BACK, UNKNOWN, Fault, Log, read
-from tests.stories.inspector import CLAIM, COMPLETE, LINE
+from tests.stories.inspector import CLAIM, COMPLETE, LINE, stood
 from tests.support.aside import Aside
 
 Lease = tuple[str, int]
@@ -55,7 +55,7 @@ class Player:
             jobs = self.ask(CLAIM, self.name, batch)
             after = self.ask(LINE)
         new = [job[:3] for job in jobs if job[3] == 1 and job[4]]
-        self.log.answer(asked, OK, claimed=new, before=before, after=after)
+        self.log.answer(asked, OK, claimed=new, stood=stood(before, after))
         return [(job[0], job[3]) for job in jobs]
 
     def claim_type(self, job_type: str, batch: int = 1) -> list[Lease]:

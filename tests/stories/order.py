@@ -23,9 +23,8 @@ def no_better_job_was_passed_over(facts: Facts) -> Iterator[str]:
         places = [(-priority, made) for _, priority, made in look.claimed]
         if places != sorted(places):
             yield f"{look.worker} was handed jobs out of order: {look.claimed}"
-        still = {(id, version) for id, _, _, version in look.after}
-        for id, priority, made, version in look.before:
-            if places and (id, version) in still and (-priority, made) < max(places):
+        for id, priority, made in look.stood:
+            if places and (-priority, made) < max(places):
                 yield f"{look.worker} passed over {id} ({priority}, {made}) for {max(places)}"
 
 

@@ -32,7 +32,7 @@ from tests.stories.history import OK, Fault, Log, read
 from tests.stories.proxy import Proxy
 from tests.stories.server import PgServer
 
-DEADLINE = 40.0  # seconds after which work that has not resumed never will
+DEADLINE = 90.0  # seconds after which work that has not resumed never will
 
 LIVE = "status in ('pending', 'claimed', 'running')"
 
@@ -146,13 +146,17 @@ class Story:
             ended,
         )
 
-    def finish(self) -> Facts:
-        """Hand over no more, let everything end, stop everybody, and ask the checker."""
+    def come_to_rest(self) -> Facts:
+        """Hand over no more, let everything end, stop everybody; returns all that is known."""
         self.fleet.stop_producing()
         self.wait("nothing is left", f"select not exists (select from howdah.jobs where {LIVE})")
         self.fleet.all_alive()
         self.fleet.stop()
-        facts = Facts(read(self.fleet.folder, self._faults), trail.follow(self.dsn), lease=LEASE)
+        return Facts(read(self.fleet.folder, self._faults), trail.follow(self.dsn), lease=LEASE)
+
+    def finish(self) -> Facts:
+        """Come to rest, and ask the checker."""
+        facts = self.come_to_rest()
         broken = check(facts)
         assert not broken, f"seed {self.seed}, {len(broken)} findings: " + "\n".join(broken[:20])
         return facts

@@ -19,7 +19,7 @@ from psycopg.rows import dict_row, tuple_row
 TRAIL = Path(__file__).with_name("trail.sql").read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stand:
     """How a job stood: its status, who held it, which attempt it was at."""
 
@@ -28,7 +28,7 @@ class Stand:
     attempts: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Move:
     """One move of one job; `was` is None for a new one, `now` is None for one that vanished."""
 

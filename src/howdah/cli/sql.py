@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from howdah.cli.options import dsn_option
+from howdah.payload import is_text
 from howdah.store import bundle
 
 ROLES = {
@@ -43,7 +44,7 @@ def sql(
     for role, name in names.items():
         if name is not None and not grants:
             raise click.UsageError(f"--{role} names a role for --grants: say both")
-        if name is not None and (not name or "\0" in name or len(name.encode()) > 63):
+        if name is not None and not (is_text(name) and 1 <= len(name.encode()) <= 63):
             raise click.BadParameter("a role's name has 1 to 63 bytes", param_hint=f"--{role}")
     if grants:
         click.echo(bundle.grants(**{role: names[role] or ROLES[role] for role in ROLES}), nl=False)

@@ -1,0 +1,172 @@
+"""Whatever is typed: an exit code that means something and a sentence, never a traceback.
+
+The commands and their options are read from the program itself, so a new one is tried without
+being named here. Only what would run for ever, or start something else, is left out.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import click
+import pytest
+from click.testing import Result
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from howdah.cli.commands import howdah
+from howdah.cli.ground import Exit
+from tests.cli.support import environment, invoke
+from tests.fuzz.budget import examples
+from tests.support.databases import Databases
+
+# What lasts until somebody stops it, or runs a server or program of its own.
+LASTING = {"demo", "bench", "pg", "web", "top"}
+LASTING_OPTIONS = {"--wait", "--help", "-h", "--dsn", "--follow", "--watch"}
+
+NOBODY = "postgresql://me:secret@127.0.0.1:1/db"
+
+numbers = st.integers().map(str) | st.sampled_from(
+    ["0", "-1", "1e9", "1.5", "nan", "inf", "2147483648", "9" * 400, "0x10", "٣", "१", "1_000"]
+)
+durations = st.sampled_from(
+    ["0s", "1s", "5m", "99999999999999999999d", "-1s", "1", "1.5.5s", "1h30", "s", "366d", "٣s"]
+)
+instants = st.sampled_from(
+    [
+        *("2030-01-31T18:00:00Z", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"),
+        *("2030-01-31", "now", "2030-13-01T00:00:00Z", "2030-W01-1", "20300131T180000Z"),
+    ]
+)
+others = st.sampled_from(
+    [
+        *("", "-", "--", "=", "a=b", "=b", "a=", "a={", 'a={"b": [1]}', "{}", "[]", "null", "'"),
+        *("00000000-0000-0000-0000-000000000000", "urn:uuid:" + "0" * 32, "x" * 10_000),
+        *("pending", "PENDING", "explicit", "os:path", "no_such_module:queue", "a.py:queue", ":"),
+        *("\udcff\udcfe", "\x1b[31m", "[bold]", "%s", "${HOME}", "../..", "\u202e", "howdah:Queue"),
+    ]
+)
+values = numbers | durations | instants | others | st.text(max_size=20)
+
+
+def commands(group: click.Group, before: tuple[str, ...] = ()) -> Generator[tuple[str, ...]]:
+    for name, command in sorted(group.commands.items()):
+        if name in LASTING:
+            continue
+        if isinstance(command, click.Group):
+            yield from commands(command, (*before, name))
+        else:
+            yield (*before, name)
+
+
+COMMANDS = list(commands(howdah))
+
+
+def options_of(words: tuple[str, ...]) -> list[str]:
+    command: Any = howdah
+    for word in words:
+        command = command.commands[word]
+    found = [name for p in command.params if isinstance(p, click.Option) for name in p.opts]
+    return [name for name in found if name not in LASTING_OPTIONS] or ["--no-such-option"]
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> list[str]:
+    words = draw(st.sampled_from(COMMANDS))
+    line = [*words]
+    for _ in range(draw(st.integers(0, 5))):
+        if draw(st.booleans()):
+            line.append(draw(st.sampled_from(options_of(words))))
+        if draw(st.integers(0, 3)):
+            line.append(draw(values))
+    return line
+
+
+@pytest.fixture(scope="module")
+def dsn(databases: Databases) -> Generator[str]:
+    made = databases.create()
+    yield made
+    databases.drop(made)
+
+
+def check(result: Result) -> None:
+    assert result.exit_code in set(Exit)
+    assert "Traceback" not in result.output
+    if result.exit_code != 0:
+        assert len(result.stderr.split()) > 1, "an exit code without a sentence"
+
+
+def harmless(line: list[str]) -> bool:
+    """Leave out what would not end: `--wait` cut short is still --wait to click."""
+    return not any(word.startswith(("--w", "--f")) for word in line)
+
+
+@given(lines())
+@example(["enqueue", "mail", "--delay", "99999999999999999999d"])
+@example(["enqueue", "mail", "--run-at", "9999-12-31T23:59:59-23:59"])
+@example(["enqueue", "mail", "--run-at", "0001-01-01T00:00:00+23:59"])
+@example(["enqueue", "\udcff"])
+@example(["enqueue", "mail", "a=\udcff"])
+@example(["jobs", "--type", "\udcff"])
+@example(["cancel", "00000000-0000-0000-0000-000000000000", "--reason", "\udcff"])
+@example(["recover", "--stale-after", "99999999d"])
+@example(["worker", "os:path"])
+@example(["sql", "--grants", "--producer", "\udcff"])
+@examples(250)
+def test_anything_typed_gets_an_exit_code_and_a_sentence(dsn: str, line: list[str]) -> None:
+    assume(harmless(line))
+    check(invoke("--dsn", dsn, *line))
+
+
+@given(st.lists(values, max_size=4))
+@examples(100)
+def test_anything_typed_instead_of_a_command(line: list[str]) -> None:
+    check(invoke(*line))
+
+
+@given(st.sampled_from([words for words in COMMANDS if "completion" not in words]), values)
+@examples(60)
+def test_any_dsn_is_refused_in_a_sentence(words: tuple[str, ...], given: str) -> None:
+    assume(given.strip() and not given.startswith("-"))
+    line = [*words, *{"enqueue": ["mail"], "worker": ["os:path"]}.get(words[0], [])]
+    for dsn in (given, f"postgresql://{given}@127.0.0.1:1/x", f"postgresql://127.0.0.1:1/{given}"):
+        result = invoke(*line, "--dsn", dsn)
+        check(result)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [b"enqueue", b"\xff\xfe"],
+        [b"jobs", b"--type", b"\xff"],
+        [b"show", b"\xff"],
+        [b"\xff"],
+        [b"enqueue", b"mail", b"--data", b'{"a": "\xff"}'],
+        [b"sql", b"--grants", b"--producer", b"\xff"],
+        [b"worker", b"\xff:\xfe"],
+    ],
+)
+@pytest.mark.parametrize("language", ["C.UTF-8", "C", "POSIX"])
+def test_bytes_that_are_no_text_get_a_sentence_too(
+    dsn: str, words: list[bytes], language: str
+) -> None:
+    """A real process: a shell passes on any bytes, in any language it is set to."""
+    done = subprocess.run(
+        [sys.executable.encode(), b"-m", b"howdah", b"--dsn", dsn.encode(), *words],
+        capture_output=True,
+        env=environment(LC_ALL=language, PYTHONCOERCECLOCALE="0"),
+        timeout=60,
+    )
+    assert done.returncode in set(Exit)
+    assert done.returncode != 0
+    assert b"Traceback" not in done.stderr
+    assert len(done.stderr.split()) > 1
+
+
+def test_the_commands_are_found() -> None:
+    assert ("enqueue",) in COMMANDS
+    assert len(COMMANDS) > 8
+    assert "--priority" in options_of(("enqueue",))

@@ -13,7 +13,7 @@ from uuid import UUID
 from howdah.job import Claim
 
 HOLD = 0.08  # seconds a claimed job may wait here
-AHEAD = 0.04  # seconds of work to hold ready
+AHEAD = 0.03  # seconds of work to hold ready, beside what goes by while a claim is on its way
 
 
 class Buffer:
@@ -26,6 +26,9 @@ class Buffer:
         self._ended = 0
         self._rate = 0.0
         self._rated_at = 0.0
+        self._took = 0.0
+        self.ahead = 0  # how many jobs to hold ready
+        self._worth = 1
 
     def __len__(self) -> int:
         return len(self._claims)
@@ -33,25 +36,21 @@ class Buffer:
     def held(self) -> list[tuple[UUID, int]]:
         return [(claim.id, claim.attempt) for claim in self._claims]
 
-    @property
-    def ahead(self) -> int:
-        """How many jobs to hold ready at the present rate."""
-        return min(int(self._rate * AHEAD), self._batch_size)
-
     def wanted(self, free: int) -> int:
         """How many jobs to claim now with so many free slots; 0 where it is not worth a call."""
-        want = min(free + self.ahead - len(self._claims), self._batch_size)
-        worth = max(1, self.ahead // 2) if self._claims else 1
-        return want if want >= worth else 0
+        want = free + self.ahead - len(self._claims)
+        if want < (self._worth if self._claims else 1):
+            return 0
+        return min(want, self._batch_size)
 
     def put(self, claims: list[Claim], now: float) -> None:
         """Take claims in, highest priority first even when they come from two calls."""
         if not self._claims:
             self._since = now
+        if not self._claims or not claims or _order(self._claims[-1]) <= _order(claims[0]):
             self._claims.extend(claims)
-        elif claims:
-            both = sorted([*self._claims, *claims], key=_order)
-            self._claims = deque(both)
+        else:
+            self._claims = deque(sorted([*self._claims, *claims], key=_order))
 
     def get(self) -> Claim:
         return self._claims.popleft()
@@ -61,14 +60,25 @@ class Buffer:
         self._ended += 1
         if (passed := now - self._rated_at) >= 0.02:
             latest = self._ended / passed
-            self._rate = latest if latest < self._rate / 4 else (self._rate + latest) / 2
+            self._expect(latest if latest < self._rate / 4 else (self._rate + latest) / 2)
             self._ended, self._rated_at = 0, now
+
+    def claimed(self, took: float) -> None:
+        """Learn how long a claim takes: so long the slots must be kept busy."""
+        self._took += (took - self._took) / 4
+
+    def _expect(self, rate: float) -> None:
+        """Set how many jobs to hold ready at this rate, and how many make a claim worth it."""
+        self._rate = rate
+        seconds = min(AHEAD + 2 * self._took, HOLD * 0.75)
+        self.ahead = min(int(rate * seconds), 3 * self._batch_size)
+        self._worth = max(1, self.ahead // 2)
 
     def held_too_long(self, now: float) -> list[Claim]:
         """Empty the buffer when its jobs have waited long enough, and expect less."""
         if not self._claims or now - self._since < HOLD:
             return []
-        self._rate /= 4
+        self._expect(self._rate / 4)
         return self.empty()
 
     def empty(self) -> list[Claim]:

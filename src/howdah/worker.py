@@ -29,6 +29,7 @@ from howdah.claim import Line, claim
 from howdah.errors import BadInput, HowdahError
 from howdah.handler import Handler
 from howdah.job import Claim
+from howdah.observe.measures import Measures
 from howdah.outcomes import Ending, Release
 from howdah.run.attempts import Attempts
 from howdah.run.heartbeat import Heartbeat
@@ -103,6 +104,7 @@ class Worker:
             stale_after=stale_after,
             silent_after=silent_after,
         )
+        self._measures = Measures(store, self.id, self._drain)
         self._strays = Strays(store, self.id, self._known)
         self._doorbell = Doorbell(
             store, poll=poll.total_seconds(), knows=self._line.__contains__, news=self._news
@@ -137,7 +139,9 @@ class Worker:
         if self._started:
             raise HowdahError("a worker works once: make another with queue.worker()")
         self._started = True
-        self._settler = Settler(self._store, self.id, self._flush_reports, self._unsure)
+        self._settler = Settler(
+            self._store, self.id, self._flush_reports, self._unsure, self._measures.settled
+        )
         self._attempts = Attempts(
             self._handlers,
             self._reports,
@@ -163,6 +167,7 @@ class Worker:
             ("flush", self._flush_loop()),
             ("hold", self._hold_loop()),
             ("upkeep", self._upkeep.run()),
+            ("measures", self._measures.run()),
         ):
             self._go(name, loop)
         _log.info(
@@ -216,6 +221,11 @@ class Worker:
         self._room.set()
         self._doorbell.ring()
 
+    def _drain(self) -> None:
+        """Somebody asked for it through the database: see howdah.drain."""
+        if not self._stopping.is_set():
+            self.shut_down()
+
     async def stop(self) -> None:
         """Claim no more, hand back what has not started, let the rest end within the grace."""
         if not self._stopping.is_set():
@@ -237,6 +247,7 @@ class Worker:
         await self._attempts.close()
         with suppress(HowdahError, TimeoutError):
             async with asyncio.timeout(5):
+                await self._measures.step()
                 await call.leave(self._store, self.id)
         _log.info(
             "worker.stopped id=%s settled=%d stale=%d",
@@ -287,9 +298,13 @@ class Worker:
         except HowdahError:
             self._strays.suspect(time.monotonic())
             raise
-        if time.monotonic() - sent > self._silent_after.total_seconds():
+        took = time.monotonic() - sent
+        if took > self._silent_after.total_seconds():
             self._strays.suspect(time.monotonic())
             return []
+        self._buffer.claimed(took)
+        if claims:
+            self._measures.claimed(claims[0].claimed_at.timestamp(), sent)
         return claims
 
     def _known(self) -> set[tuple[UUID, int]]:
@@ -307,9 +322,10 @@ class Worker:
         if self._stopping.is_set():
             self._release(self._buffer.empty())
             return
-        while len(self._buffer) and self._attempts.free > 0:
-            self._attempts.start(self._buffer.get())
-        if self._buffer.wanted(self._attempts.free):
+        buffer, attempts = self._buffer, self._attempts
+        while (free := attempts.free) > 0 and len(buffer):
+            attempts.start(buffer.get())
+        if buffer.wanted(free):
             self._room.set()
 
     async def _settle_down(self, found: bool) -> None:

@@ -37,6 +37,15 @@ def test_fast_jobs_are_held_ready_and_slow_ones_are_not() -> None:
     assert fast_buffer(10).ahead == 0
 
 
+def test_slow_claims_bring_more_so_that_the_slots_stay_busy() -> None:
+    quick, slow = fast_buffer(), Buffer(1000)
+    for n in range(10_000):
+        slow.claimed(took=0.02)
+        slow.ended(n / 10_000)
+    assert slow.ahead > 1.5 * quick.ahead
+    assert slow.ahead < 10_000 * HOLD  # and none of it waits too long
+
+
 def test_no_more_is_claimed_than_a_batch() -> None:
     assert fast_buffer(200_000, batch_size=500).wanted(free=5000) == 500
 

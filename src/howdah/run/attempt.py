@@ -17,16 +17,17 @@ from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Fail, Outcome, Retry, Snooze
 
 _Say = Retry | Snooze | Fail | Cancel
+_DONE = Complete()
 _LINE = 2_000
 _TRACEBACK = 16_000
 
 
 def outcome_of_value(value: object, handler: Handler, claim: Claim) -> Outcome:
     """Judge what a handler returned."""
+    if value is None:
+        return _DONE
     if isinstance(value, _Say):
         return _with_backoff(value, handler, claim)
-    if value is None:
-        return Complete()
     try:
         return Complete(
             payload.encode(value, f"the result of {handler.job_type}", limit=payload.MAX_BYTES)

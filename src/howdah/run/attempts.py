@@ -162,13 +162,19 @@ class Attempts:
             outcome = Fail(str(error))
         else:
             try:
-                outcome = await self._outcome(attempt, handler, arguments)
+                if handler.awaits_only:  # what most jobs are, without a step between
+                    value = await handler.call(arguments, attempt.context)
+                    outcome = outcome_of_value(value, handler, claim)
+                else:
+                    outcome = await self._outcome(attempt, handler, arguments)
             except asyncio.CancelledError:
                 outcome = self._stopped(attempt, handler)
+            except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
+                outcome = outcome_of_error(error, handler, claim)
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
         if outcome is not None and not attempt.lost:
-            self._ended(Ending(claim, outcome, attempt.began))
+            self._ended(Ending(claim, outcome, attempt.began, time.monotonic()))
         if not attempt.context.lost:
             lose(attempt.context, "its attempt has ended")
         self._freed()
@@ -186,14 +192,12 @@ class Attempts:
                 async with limit:
                     value = await self._call(attempt, handler, arguments)
             return outcome_of_value(value, handler, claim)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
-            if limit is not None and limit.expired() and isinstance(error, TimeoutError):
-                lose(attempt.context, "it timed out")
-                abandoned = "; its thread goes on by itself" if handler.run == "thread" else ""
-                return outcome_of_timeout(handler, claim, abandoned)
-            return outcome_of_error(error, handler, claim)
+        except TimeoutError:
+            if limit is None or not limit.expired():
+                raise
+            lose(attempt.context, "it timed out")
+            abandoned = "; its thread goes on by itself" if handler.run == "thread" else ""
+            return outcome_of_timeout(handler, claim, abandoned)
 
     async def _call(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Any:
         if handler.run == "async":

@@ -137,19 +137,19 @@ def _leases(endings: Sequence[Ending]) -> tuple[list[UUID], list[int], list[time
     )
 
 
+_COMPLETE = """
+    select case when count(*) < cardinality($2) then coalesce(array_agg(id), '{}') end
+    from howdah.complete($1, $2, $3, $4, $5) as id
+"""  # the ids only where some did not move: nearly always all do
+
+
 async def complete(
     store: Store, worker_id: str, endings: Sequence[Ending], results: Sequence[str | None]
 ) -> set[UUID]:
     ids, attempts, ran = _leases(endings)
-    return await _ids(
-        store,
-        "select howdah.complete($1, $2, $3, $4, $5)",
-        worker_id,
-        ids,
-        attempts,
-        None if all(result is None for result in results) else list(results),
-        ran,
-    )
+    said = None if all(result is None for result in results) else list(results)
+    moved = await store.fetchval(_COMPLETE, worker_id, ids, attempts, said, ran)
+    return set(ids if moved is None else moved)
 
 
 async def fail(

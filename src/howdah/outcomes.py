@@ -84,3 +84,4 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
     claim: Claim
     outcome: Outcome
     began: float | None = None  # time.monotonic() when the handler was called; None: it never was
+    ended: float | None = None  # and when it had returned or raised

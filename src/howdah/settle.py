@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import assert_never
@@ -28,6 +29,8 @@ from howdah.store.refusals import passing
 _log = logging.getLogger("howdah.settle")
 
 BATCH = 1000
+
+Measure = Callable[[Verb, Sequence[Ending], dict[UUID, State | None], float], None]
 
 
 def verb_for(outcome: Outcome) -> Verb:
@@ -56,11 +59,13 @@ class Settler:
         worker_id: str,
         before: Callable[[], Awaitable[None]],
         unsure: Callable[[], bool],
+        measure: Measure | None = None,
     ) -> None:
         self._store = store
         self._worker_id = worker_id
         self._before = before  # reports that must arrive before their job's ending
         self._unsure = unsure  # a release got no answer; whether somebody else sees to it
+        self._measure = measure  # hears of every batch once it is written down
         self._waiting: deque[Ending] = deque()
         self._sending: dict[Verb, list[Ending]] = {}
         self._work = asyncio.Event()
@@ -127,6 +132,7 @@ class Settler:
 
     async def _settle(self, batches: dict[Verb, list[Ending]]) -> None:
         """Write every batch; one that is written leaves the dict, so the rest can be sent again."""
+        taken_up = time.monotonic()
         for verb in list(batches):
             endings = batches[verb]
             try:
@@ -137,6 +143,8 @@ class Settler:
                 moved = await self._write_one_by_one(verb, endings)
             del batches[verb]
             self._tell(verb, endings, moved)
+            if self._measure is not None:
+                self._measure(verb, endings, moved, taken_up)
 
     async def _write_one_by_one(
         self, verb: Verb, endings: Sequence[Ending]

@@ -1,1 +1,85 @@
-"""Observe: questions about a queue, each answered at a bounded cost, and how to steer it."""
+"""Observe: questions about a queue, each answered at a bounded cost, and how to steer it.
+
+overview.py   every type at a glance, from counts with a cap and from measures
+problems.py   what a person should look at, worst first
+page.py       jobs by filter, page by page, and how many there are
+life.py       one job: its waits, its attempts, its events
+failures.py   recent failures, the same errors together
+crew.py       workers, and what each runs now
+why.py        why a job, or a type, does not move
+doctor/       what makes a PostgreSQL queue sick
+steer.py      pause and resume, priority, time, delete
+measures.py   what a worker measures; histogram.py, how times are counted
+
+No question reads the history as a whole, and each takes a time limit: `look.py`.
+"""
+
+from __future__ import annotations
+
+from howdah.observe.count import Count
+from howdah.observe.crew import Attempt, WorkerNow, crew
+from howdah.observe.doctor import Check, Diagnosis, Level, examine
+from howdah.observe.failures import FailureGroup, Failures, failures
+from howdah.observe.histogram import Times
+from howdah.observe.life import Kind, Life, Span, life
+from howdah.observe.look import TookTooLong
+from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
+from howdah.observe.page import Filter, Page, Summary, count, page
+from howdah.observe.problems import Problem, problems
+from howdah.observe.steer import (
+    Paused,
+    clone,
+    delete,
+    drain,
+    pause,
+    paused,
+    reprioritise,
+    resume,
+    run_now,
+)
+from howdah.observe.why import Reason, Why, why, why_type
+
+__all__ = [
+    "Attempt",
+    "Check",
+    "Count",
+    "Diagnosis",
+    "FailureGroup",
+    "Failures",
+    "Filter",
+    "Kind",
+    "Lane",
+    "Level",
+    "Life",
+    "Minute",
+    "Overview",
+    "Page",
+    "Paused",
+    "Problem",
+    "Reason",
+    "Span",
+    "Summary",
+    "Times",
+    "TookTooLong",
+    "TypeNow",
+    "Why",
+    "WorkerNow",
+    "clone",
+    "count",
+    "crew",
+    "delete",
+    "drain",
+    "examine",
+    "failures",
+    "life",
+    "overview",
+    "page",
+    "pause",
+    "paused",
+    "problems",
+    "reprioritise",
+    "resume",
+    "run_now",
+    "why",
+    "why_type",
+]

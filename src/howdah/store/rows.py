@@ -14,7 +14,7 @@ JOB_FIELDS = Job.__struct_fields__
 JOB_COLUMNS = ", ".join(JOB_FIELDS)
 
 
-def job_from(row: asyncpg.Record) -> Job:
+def job_from(row: asyncpg.Record | dict[str, Any]) -> Job:
     """Make a Job of a row selected with JOB_COLUMNS."""
     values: dict[str, Any] = dict(row)
     values["status"] = State(values["status"])

@@ -1,0 +1,73 @@
+"""Crew: the workers, how each is, and what it runs now.
+
+In SQL  sql/80_observe/crew.sql
+
+A worker of another make that never beats is listed too, by the jobs it holds.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from howdah import payload
+from howdah.observe import look
+from howdah.states import State
+from howdah.store import Store
+
+SHOWN = 20  # jobs of one worker
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """A job in a worker's hands."""
+
+    id: UUID
+    job_type: str
+    status: State
+    attempt: int
+    progress: int
+    current_stage: str | None
+    claimed_at: datetime | None
+    started_at: datetime | None
+
+
+class WorkerNow(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker and what it does."""
+
+    id: str
+    beats: bool  # false: of another make, known by what it holds
+    alive: bool
+    started_at: datetime | None
+    beat_at: datetime | None
+    silent_for: timedelta | None
+    draining: bool
+    holds: int
+    info: dict[str, Any]  # host, pid, version, slots, running, job_types
+    attempts: list[Attempt]  # the first that began, SHOWN at most
+
+
+async def crew(store: Store, *, within: timedelta = look.WITHIN) -> list[WorkerNow]:
+    """Return the workers, the living first."""
+    rows = await look.fetch(store, within, "select * from howdah.crew($1)", SHOWN)
+    return [
+        WorkerNow(
+            id=row["id"],
+            beats=row["beats"],
+            alive=row["alive"],
+            started_at=row["started_at"],
+            beat_at=row["beat_at"],
+            silent_for=row["silent_for"],
+            draining=row["draining"],
+            holds=row["holds"],
+            info=_object(payload.decode(row["info"])),
+            attempts=msgspec.json.decode(row["attempts"], type=list[Attempt]),
+        )
+        for row in rows
+    ]
+
+
+def _object(info: Any) -> dict[str, Any]:
+    return info if isinstance(info, dict) else {}  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,15 @@
+"""Doctor: what makes a PostgreSQL queue sick, each with what it means and what to do.
+
+check.py       one finding, and the whole diagnosis
+database.py    the server: transactions, slots, connections, NOTIFY, clock
+tables.py      the tables: dead rows, vacuum, days
+workers.py     who works: alive, silent, upkeep; and the schema they work on
+
+A check that this role may not do, or that takes too long, is `unknown`, not fine.
+"""
+
+from __future__ import annotations
+
+from howdah.observe.doctor.check import Check, Diagnosis, Level, examine
+
+__all__ = ["Check", "Diagnosis", "Level", "examine"]

@@ -1,0 +1,79 @@
+"""Check: one finding of the doctor's, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from enum import IntEnum
+
+import msgspec
+
+from howdah.errors import NotAllowed
+from howdah.observe import look
+from howdah.store import Store
+
+
+class Level(IntEnum):
+    """How bad it is. Unknown is worse than fine and better than a warning."""
+
+    FINE = 0
+    UNKNOWN = 1
+    WARNING = 2
+    SICK = 3
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding."""
+
+    name: str  # for programs
+    level: Level
+    sentence: str  # what is the case
+    advice: str = ""  # what it means and what to do; empty where all is fine
+    value: float | None = None  # what was compared with the limits, for programs
+    unit: str = ""
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """Every check, worst first."""
+
+    checks: list[Check]
+
+    @property
+    def level(self) -> Level:
+        return max((check.level for check in self.checks), default=Level.UNKNOWN)
+
+
+Examination = Callable[[Store, timedelta], Awaitable[list[Check]]]
+
+
+def graded(value: float, warning: float, sick: float) -> Level:
+    """Compare with two limits."""
+    return Level.SICK if value >= sick else Level.WARNING if value >= warning else Level.FINE
+
+
+async def examine(store: Store, *, within: timedelta = look.WITHIN) -> Diagnosis:
+    """Do every check, each within so much time."""
+    from howdah.observe.doctor import database, tables, workers
+
+    checks: list[Check] = []
+    for name, one in {
+        **database.EXAMINATIONS,
+        **tables.EXAMINATIONS,
+        **workers.EXAMINATIONS,
+    }.items():
+        try:
+            checks += await one(store, within)
+        except (look.TookTooLong, NotAllowed) as error:
+            checks.append(
+                Check(
+                    name=name,
+                    level=Level.UNKNOWN,
+                    sentence=f"This could not be seen: {error}",
+                    advice="Ask as a role that may read pg_monitor's views, or with more time.",
+                )
+            )
+    return Diagnosis(sorted(checks, key=lambda check: -check.level))

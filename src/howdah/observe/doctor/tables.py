@@ -1,0 +1,173 @@
+"""Tables: dead rows in the hot tables, whether vacuum keeps up, and the days ahead."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from howdah.observe import look
+from howdah.observe.doctor.check import Check, Examination, Level, graded
+from howdah.observe.wording import length
+from howdah.store import Store
+
+HOT = ("jobs_live", "workers", "finished_counts", "measures")
+MANY, VERY_MANY = 200_000, 5_000_000  # dead rows
+LATE = timedelta(minutes=10)  # that a vacuum which is due may take to come
+
+
+async def _dead_rows(store: Store, within: timedelta) -> list[Check]:
+    rows = await look.fetch(
+        store,
+        within,
+        "select relname::text as name, n_dead_tup as dead, n_live_tup as live "
+        "from pg_stat_user_tables where schemaname = 'howdah' and relname = any ($1) "
+        "order by n_dead_tup desc",
+        list(HOT),
+    )
+    worst = rows[0]
+    level = graded(worst["dead"], MANY, VERY_MANY) if worst["dead"] > worst["live"] else Level.FINE
+    return [
+        Check(
+            name="dead_rows",
+            level=level,
+            sentence=f"howdah.{worst['name']} has {worst['dead']:,} dead rows beside "
+            f"{worst['live']:,} live ones.",
+            advice=""
+            if level is Level.FINE
+            else "Claims and counts walk over dead rows until they are cleaned away. If a "
+            "transaction or a slot holds them, see there; else vacuum does not keep up.",
+            value=worst["dead"],
+            unit="rows",
+        )
+    ]
+
+
+async def _vacuum(store: Store, within: timedelta) -> list[Check]:
+    enabled = await look.fetchval(store, within, "select current_setting('autovacuum')::bool")
+    row = await look.fetchrow(
+        store,
+        within,
+        "select n_dead_tup as dead, 2000 + 0.02 * greatest(n_live_tup, 0) as due, "
+        "clock_timestamp() - greatest(last_vacuum, last_autovacuum) as ago "
+        "from pg_stat_user_tables where schemaname = 'howdah' and relname = 'jobs_live'",
+    )
+    age, limit = await look.fetchrow(
+        store,
+        within,
+        "select max(age(relfrozenxid)), current_setting('autovacuum_freeze_max_age')::int "
+        "from pg_class where relnamespace = 'howdah'::regnamespace and relkind = 'r'",
+    )
+    overdue = row["dead"] > 10 * row["due"] and (row["ago"] is None or row["ago"] > LATE)
+    ago = f"{length(row['ago'])} ago" if row["ago"] is not None else "never"
+    level = Level.FINE
+    advice = ""
+    if not enabled:
+        level, advice = (
+            Level.SICK,
+            "Set autovacuum = on: without it the queue gets slower for ever.",
+        )
+    elif overdue:
+        level = Level.WARNING
+        advice = (
+            "It is due and does not come: all autovacuum workers may be busy elsewhere (raise "
+            "autovacuum_max_workers), or a lock keeps it away. `vacuum howdah.jobs_live` helps now."
+        )
+    checks = [
+        Check(
+            name="autovacuum",
+            level=level,
+            sentence=f"Autovacuum is {'on' if enabled else 'off'}; "
+            f"howdah.jobs_live was last vacuumed {ago}.",
+            advice=advice,
+            value=row["ago"].total_seconds() if row["ago"] is not None else None,
+            unit="seconds",
+        )
+    ]
+    wrap = graded(age / limit, 1.5, 5.0)
+    if wrap is not Level.FINE:
+        checks.append(
+            Check(
+                name="freeze_age",
+                level=wrap,
+                sentence=f"The oldest row in the schema is {age:,} transactions old.",
+                advice="PostgreSQL stops taking writes at two billion. Find what keeps vacuum from "
+                "freezing: a long transaction, a slot, or no time for autovacuum.",
+                value=age,
+                unit="transactions",
+            )
+        )
+    return checks
+
+
+async def _days(store: Store, within: timedelta) -> list[Check]:
+    row = await look.fetchrow(
+        store,
+        within,
+        """
+        with parts as (
+            select p.parent, p.keep, c.relname,
+                   case when c.relname ~ '_[0-9]{8}$'
+                        then to_date(right(c.relname, 8), 'YYYYMMDD') end as day
+            from (values ('jobs_finished', 'keep_finished'), ('job_events', 'keep_events'))
+                     as p (parent, keep)
+            join pg_inherits as i on i.inhparent = ('howdah.' || p.parent)::regclass
+            join pg_class as c on c.oid = i.inhrelid
+        )
+        select array(select p.parent || ' of ' || d.day
+                     from (values ('jobs_finished'), ('job_events')) as p (parent)
+                     cross join lateral (values (howdah.today()), (howdah.today() + 1)) as d (day)
+                     where not exists (
+                         select from parts where parts.parent = p.parent and parts.day = d.day)
+                     order by 1) as missing,
+               array(select relname::text from parts
+                     where day < (howdah.clock() - howdah.option(keep)::interval
+                                  - interval '1 day') at time zone 'utc' - interval '1 day'
+                     order by 1) as overdue,
+               exists (select from howdah.jobs_finished_unprepared)
+               or exists (select from howdah.job_events_unprepared) as strays
+        """,
+    )
+    missing, overdue, strays = row
+    if missing or strays:
+        said = f"There is no partition for {', '.join(missing)}." if missing else ""
+        stray = " Rows wait in an _unprepared partition for their day." if strays else ""
+        return [
+            Check(
+                name="days",
+                level=Level.WARNING,
+                sentence=(said + stray).strip(),
+                advice="Nothing is lost: such rows are moved to their day. Workers prepare days "
+                "every ten minutes; if none runs, call select howdah.prepare_days(). If it goes "
+                "on, somebody holds a lock on jobs for long.",
+                value=len(missing),
+                unit="partitions",
+            )
+        ]
+    if overdue:
+        return [
+            Check(
+                name="days",
+                level=Level.WARNING,
+                sentence=f"{len(overdue)} days are kept for longer than they should: "
+                f"{', '.join(overdue[:3])}.",
+                advice="Workers prune every ten minutes; if none runs, call select howdah.prune(). "
+                "If it goes on, somebody holds a lock on jobs for long.",
+                value=len(overdue),
+                unit="partitions",
+            )
+        ]
+    return [
+        Check(
+            name="days",
+            level=Level.FINE,
+            sentence="Today's and tomorrow's partitions are there, and old ones are gone.",
+            value=0,
+            unit="partitions",
+        )
+    ]
+
+
+EXAMINATIONS: dict[str, Examination] = {
+    "dead_rows": _dead_rows,
+    "autovacuum": _vacuum,
+    "days": _days,
+}

@@ -1,0 +1,119 @@
+"""Workers: whether somebody works, who fell silent, and the schema they work on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from howdah.observe import look
+from howdah.observe.doctor.check import Check, Examination, Level
+from howdah.observe.wording import length, some
+from howdah.store import Store, bundle
+
+UPKEEP = timedelta(seconds=30)
+
+
+async def _workers(store: Store, within: timedelta) -> list[Check]:
+    rows = await look.fetch(
+        store,
+        within,
+        "select w.id, w.beat_at >= howdah.clock() - w.silent_after as alive, "
+        "exists (select from howdah.jobs_live as j where j.worker_id = w.id) as holds "
+        "from howdah.workers as w order by 1",
+    )
+    alive = [row["id"] for row in rows if row["alive"]]
+    silent = [row["id"] for row in rows if not row["alive"] and row["holds"]]
+    waiting = await look.fetchval(
+        store,
+        within,
+        "select exists (select from howdah.jobs_live "
+        "where worker_id is null and place is not null)",
+    )
+    if silent:
+        return [
+            Check(
+                name="workers",
+                level=Level.WARNING if alive else Level.SICK,
+                sentence=f"{len(silent)} silent workers still hold jobs: {some(silent)}; "
+                f"{len(alive)} are alive.",
+                advice="Any live worker takes such jobs over within seconds. If none lives, start "
+                "one, or call `howdah recover`.",
+                value=len(silent),
+                unit="workers",
+            )
+        ]
+    level = Level.SICK if waiting and not alive else Level.FINE
+    return [
+        Check(
+            name="workers",
+            level=level,
+            sentence=f"{len(alive)} workers are alive."
+            if len(alive) != 1
+            else "1 worker is alive.",
+            advice="Jobs stand in line and nobody takes them. Start a worker: howdah worker "
+            "MODULE:QUEUE. (Workers of another make, which never beat, cannot be seen here.)"
+            if level is Level.SICK
+            else "",
+            value=len(alive),
+            unit="workers",
+        )
+    ]
+
+
+async def _upkeep(store: Store, within: timedelta) -> list[Check]:
+    """Whoever is due joins the line within a second where a worker does the upkeep."""
+    late: timedelta | None = await look.fetchval(
+        store,
+        within,
+        "select howdah.clock() - (select run_at from howdah.jobs_live "
+        "where worker_id is null and place is null order by run_at limit 1)",
+    )
+    overdue = late is not None and late > UPKEEP
+    return [
+        Check(
+            name="upkeep",
+            level=Level.WARNING if overdue else Level.FINE,
+            sentence=f"A job has been due for {length(late)} and was not let into the line."
+            if overdue and late is not None
+            else "Jobs that are due have joined the line.",
+            advice="Workers do the upkeep, one at a time. Either none runs, or somebody holds the "
+            "upkeep's lock: look in pg_locks for an advisory lock with objid 2."
+            if overdue
+            else "",
+            value=max(0.0, late.total_seconds()) if late is not None else 0.0,
+            unit="seconds",
+        )
+    ]
+
+
+async def _schema(store: Store, within: timedelta) -> list[Check]:
+    number, fingerprint = await look.fetchrow(
+        store, within, "select schema_number, fingerprint from howdah.installed"
+    )
+    same = fingerprint == bundle.fingerprint()
+    newer = number > bundle.SCHEMA_NUMBER
+    level = Level.FINE if same and not newer else Level.WARNING
+    if newer:
+        said = f"The schema has number {number}, newer than this code's {bundle.SCHEMA_NUMBER}."
+    else:
+        said = f"The schema has number {number}" + (
+            ", as this code has." if same else ", but its functions are not this code's."
+        )
+    return [
+        Check(
+            name="schema",
+            level=level,
+            sentence=said,
+            advice=""
+            if level is Level.FINE
+            else "Another version of howdah installed it last. Bring all programs to one version, "
+            "then run `howdah install`.",
+            value=number,
+        )
+    ]
+
+
+EXAMINATIONS: dict[str, Examination] = {
+    "workers": _workers,
+    "upkeep": _upkeep,
+    "schema": _schema,
+}

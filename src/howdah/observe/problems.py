@@ -1,0 +1,146 @@
+"""Problems: what a person should look at, worst first.
+
+Drawn from the overview, the workers and the doctor, so that it costs one look at each. A type is
+judged by what it did in the last minutes, never by a single job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from datetime import timedelta
+
+import msgspec
+
+from howdah.observe import look
+from howdah.observe.crew import WorkerNow, crew
+from howdah.observe.doctor import Diagnosis, Level, examine
+from howdah.observe.overview import Overview, TypeNow, overview
+from howdah.observe.wording import jobs, length
+from howdah.store import Store
+
+FAILING, FAILING_BADLY = 0.1, 0.5  # of all attempts
+ENOUGH = 5  # failed attempts to speak of a rate
+BEHIND, FAR_BEHIND = timedelta(minutes=1), timedelta(minutes=15)
+UNHEARD = timedelta(seconds=5)  # a job may wait so long before nobody listens
+STUCK = timedelta(minutes=5)  # that a stranger may hold a job
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to look at."""
+
+    kind: str  # stuck, failing, nobody_listens, falling_behind, paused, late, or a check's name
+    level: Level
+    sentence: str
+    advice: str
+    job_type: str | None = None
+    worker_id: str | None = None
+
+
+async def problems(store: Store, *, within: timedelta = look.WITHIN) -> list[Problem]:
+    """Find what is wrong, worst first."""
+    seen = await overview(store, within=within, trend=False)
+    try:
+        workers = await crew(store, within=within)
+    except look.TookTooLong:
+        workers = []
+    return found(seen, workers, await examine(store, within=within))
+
+
+def found(seen: Overview, workers: list[WorkerNow], diagnosis: Diagnosis) -> list[Problem]:
+    """Find what is wrong in answers that are there already."""
+    all_found = [
+        *(problem for one in workers for problem in _stuck(one, seen)),
+        *(problem for one in seen.types for problem in _of_type(one)),
+        *(
+            Problem(
+                kind=check.name, level=check.level, sentence=check.sentence, advice=check.advice
+            )
+            for check in diagnosis.checks
+            if check.level >= Level.WARNING
+        ),
+    ]
+    if seen.late:
+        all_found.append(
+            Problem(
+                kind="late",
+                level=Level.WARNING,
+                sentence=f"These took too long to count and are missing: {', '.join(seen.late)}.",
+                advice="Mostly dead rows that cannot be cleaned away: see the oldest transaction.",
+            )
+        )
+    return sorted(all_found, key=lambda problem: -problem.level)
+
+
+def _stuck(worker: WorkerNow, seen: Overview) -> Generator[Problem]:
+    """Jobs in hands that may never let go of them."""
+    if worker.alive or not worker.holds:
+        return
+    if worker.beats:
+        sentence = f"Worker {worker.id} is silent and still holds {jobs(worker.holds)}."
+        advice = "A live worker takes them over by itself; if none lives, start one."
+    else:
+        since = min((one.claimed_at for one in worker.attempts if one.claimed_at), default=None)
+        if since is None or seen.at - since < STUCK:
+            return
+        sentence = (
+            f"{worker.id} never beats and has held {jobs(worker.holds)} "
+            f"for up to {length(seen.at - since)}."
+        )
+        advice = "Live workers take such jobs over after their --stale-after; `howdah recover` now."
+    yield Problem(
+        kind="stuck", level=Level.WARNING, sentence=sentence, advice=advice, worker_id=worker.id
+    )
+
+
+def _of_type(one: TypeNow) -> Generator[Problem]:
+    name = one.job_type
+    if one.paused is not None:
+        if one.waiting:
+            why = f" ({one.paused.reason})" if one.paused.reason else ""
+            yield Problem(
+                kind="paused",
+                level=Level.WARNING,
+                sentence=f"{name} is paused{why}, and {jobs(one.waiting)} wait.",
+                advice=f"`howdah resume {name}` when it may go on.",
+                job_type=name,
+            )
+    elif one.waiting and one.oldest is not None:
+        in_hands = one.claimed + one.running
+        if not one.listeners and not in_hands and one.oldest > UNHEARD:
+            yield Problem(
+                kind="nobody_listens",
+                level=Level.SICK,
+                sentence=f"{jobs(one.waiting)} of {name} wait, the first for {length(one.oldest)}, "
+                "and no live worker knows the type.",
+                advice="Start a worker whose queue has this function, or look for a misspelt type.",
+                job_type=name,
+            )
+        elif one.oldest > BEHIND:
+            speed = f"; at {one.per_second:.1f}/s that is {_drain(one)}" if one.per_second else ""
+            yield Problem(
+                kind="falling_behind",
+                level=Level.SICK if one.oldest > FAR_BEHIND else Level.WARNING,
+                sentence=f"{name} is {length(one.oldest)} behind: {jobs(one.waiting)} wait{speed}.",
+                advice="Add workers or slots, or make the job faster; look whether it waits for "
+                "something that is slow.",
+                job_type=name,
+            )
+    bad = (one.failure_rate or 0.0) * _attempts(one)
+    if one.failure_rate is not None and one.failure_rate >= FAILING and bad >= ENOUGH:
+        yield Problem(
+            kind="failing",
+            level=Level.SICK if one.failure_rate >= FAILING_BADLY else Level.WARNING,
+            sentence=f"{one.failure_rate:.0%} of the attempts of {name} failed "
+            "in the last five minutes.",
+            advice="Look at its failures: mostly it is one error.",
+            job_type=name,
+        )
+
+
+def _attempts(one: TypeNow) -> int:
+    return one.run.jobs
+
+
+def _drain(one: TypeNow) -> str:
+    at_least = "more than " if one.waiting.more else ""
+    return f"{at_least}{length(timedelta(seconds=one.waiting.jobs / one.per_second))} of work"

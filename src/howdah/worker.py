@@ -45,6 +45,7 @@ from howdah.version import VERSION
 _log = logging.getLogger("howdah.worker")
 
 FLUSH = 0.2  # seconds between writes of progress, events and "running"
+CLAIMING = "howdah-claim"
 LAST_FLUSH = 15.0  # seconds to wait for the last endings to be written before giving up
 
 
@@ -231,6 +232,8 @@ class Worker:
         if not self._stopping.is_set():
             self.shut_down()
         _log.info("worker.stopping id=%s running=%d", self.id, len(self._attempts))
+        # what a claim takes that is on its way now must not be left behind
+        await asyncio.wait([task for task in self._tasks if task.get_name() == CLAIMING], timeout=5)
         self._release(self._buffer.empty())
         await self._attempts.drained(self._grace, self._hurry)
         self._attempts.release_all()
@@ -247,6 +250,8 @@ class Worker:
         await self._attempts.close()
         with suppress(HowdahError, TimeoutError):
             async with asyncio.timeout(5):
+                if self._strays.due_in(time.monotonic()) is not None:
+                    await self._strays.look()
                 await self._measures.step()
                 await call.leave(self._store, self.id)
         _log.info(

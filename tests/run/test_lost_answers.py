@@ -17,12 +17,9 @@ CLAIMING = (
 async def cut_a_claim_off(operator: Queue) -> None:
     """Let a claim of the worker's wait for a lock, and end its session there."""
 
-    async def claiming() -> bool:
-        return await operator.store.fetchval(f"select count(*) > 0 from {CLAIMING}")
-
     async with operator.store.acquire() as holder, holder.transaction():
         await holder.execute("lock table howdah.jobs_live in access exclusive mode")
-        await eventually(claiming)
+        await eventually(lambda: is_claiming(operator))
         await operator.store.fetch(f"select pg_terminate_backend(pid) from {CLAIMING}")
 
 
@@ -92,6 +89,10 @@ async def test_a_claim_that_a_crash_forgot_does_not_run_the_job_beside_itself(
     assert (await handle.job()).attempts == 1
 
 
+async def is_claiming(queue: Queue) -> bool:
+    return await queue.store.fetchval(f"select count(*) > 0 from {CLAIMING}")
+
+
 async def is_pending(queue: Queue, id: object) -> bool:
     return (await queue.get(str(id))).status is State.PENDING
 
@@ -106,3 +107,23 @@ async def all_pending(queue: Queue, job_type: str) -> bool:
 
 async def all_completed(queue: Queue, job_type: str, jobs: int) -> bool:
     return (await queue.counts())[job_type] == {State.COMPLETED: jobs}
+
+
+async def test_what_is_claimed_while_the_worker_stops_is_handed_back(
+    queue: Queue, dsn: str
+) -> None:
+    @queue.job
+    async def work() -> None: ...
+
+    async with Queue(dsn) as other:
+        worker = queue.worker()
+        await worker.start()
+        async with other.store.acquire() as holder, holder.transaction():
+            await holder.execute("lock table howdah.jobs_live in access exclusive mode")
+            await eventually(lambda: is_claiming(other))
+            worker.shut_down()
+            stopping = asyncio.create_task(worker.stop())
+            await holder.execute("select howdah.enqueue('work')")
+        await stopping
+        (job,) = await other.jobs(job_type="work")
+    assert (job.status, job.attempts) == (State.PENDING, 0)

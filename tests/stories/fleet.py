@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -71,13 +72,23 @@ class Fleet:
                 crew.remove(process)
 
     def let_go(self, process: subprocess.Popen[bytes]) -> None:
-        """Ask a process to end in order, and see that it does."""
+        """Ask a process to end in order, once it is up, and see that it does."""
+        until = time.monotonic() + 60
+        while not self._is_up(process):
+            assert process.poll() is None, self.said(process)
+            assert time.monotonic() < until, f"{process.args!r} is not up"
+            time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)
         assert code == 0, f"{process.args!r} ended with {code}:\n{self.said(process)}"
         for crew in (self.workers, self.producers, self.inspectors):
             if process in crew:
                 crew.remove(process)
+
+    def _is_up(self, process: subprocess.Popen[bytes]) -> bool:
+        if process in self.workers:
+            return "worker.started" in (self.folder / f"{process.pid}.log").read_text()
+        return any(self.folder.glob(f"*-{process.pid}.jsonl"))
 
     def all_alive(self) -> None:
         """Fail if a process has gone that nobody killed."""

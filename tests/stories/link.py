@@ -66,7 +66,7 @@ class Link:
 
     async def _pass_up(self, raw: bytes) -> None:
         await self._proxy.way()
-        if not self._silent:
+        if not self._silent and not self._to_server.is_closing():
             self._to_server.write(raw)
             with suppress(OSError):  # the other direction notices, and tells the client
                 await self._to_server.drain()
@@ -79,6 +79,8 @@ class Link:
                 await self._proxy.way()
                 if self._losing and kind == b"Z":
                     self._proxy.dropped += 1
+                    break
+                if self._to_client.is_closing():
                     break
                 if not self._losing and not self._silent:
                     self._to_client.write(raw)

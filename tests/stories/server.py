@@ -34,6 +34,7 @@ SETTINGS = {
     "max_wal_senders": "4",
     "wal_keep_size": "256MB",
     "hot_standby": "on",
+    "wal_retrieve_retry_interval": "200ms",
     "logging_collector": "off",
 }
 # The shell goes away and leaves the server behind, a child of nobody here.

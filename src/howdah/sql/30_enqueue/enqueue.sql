@@ -22,7 +22,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_id     uuid        := coalesce(p_id, howdah.new_id());
-    v_run_at timestamptz := coalesce(howdah.clock() + p_delay, p_run_at);
+    v_run_at timestamptz := case when p_delay is null then p_run_at else howdah.clock() + p_delay end;
+    v_ready  bool        := v_run_at is null or v_run_at <= howdah.clock();
     v_bytes  int         := octet_length(p_data::text);
     v_limit  int         := howdah.option('max_payload_bytes');
 begin
@@ -30,9 +31,8 @@ begin
         perform howdah.refuse_payload(p_job_type, v_bytes, v_limit);
     end if;
     insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, place)
-    values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts,
-            case when v_run_at > howdah.clock() then null else now() end);
-    if v_run_at is null or v_run_at <= howdah.clock() then
+    values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, case when v_ready then now() end);
+    if v_ready then
         perform howdah.wake(array[p_job_type]);
     end if;
     return v_id;

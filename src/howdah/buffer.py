@@ -27,7 +27,7 @@ class Buffer:
         self._rate = 0.0
         self._rated_at = 0.0
         self._took = 0.0
-        self.ahead = 0  # how many jobs to hold ready
+        self.ahead: int = 0  # how many jobs to hold ready
         self._worth = 1
 
     def __len__(self) -> int:

@@ -21,6 +21,8 @@ from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.jobtype import JobType
 from howdah.observe import steer
+from howdah.observe.why import Why
+from howdah.observe.why import why as explain
 from howdah.registry import ExceptionType, Registration, Registry, rules
 from howdah.run.context import JobContext
 from howdah.states import State, Verb
@@ -374,6 +376,10 @@ class Queue:
     async def requeue(self, ids: Sequence[UUID | str], attempts: int = 1) -> set[UUID]:
         """Give failed or cancelled jobs more attempts; returns those that were."""
         return await call.requeue(self.store, [_uuid(id) for id in ids], attempts)
+
+    async def why(self, id: UUID | str) -> Why:
+        """Say why a job is where it is, in a sentence and a reason; raises JobNotFound."""
+        return await explain(self.store, _uuid(id))
 
     async def pause(self, job_type: str, reason: str | None = None) -> bool:
         """Let no worker claim jobs of this type; returns whether it was not paused before."""

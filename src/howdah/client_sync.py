@@ -20,6 +20,7 @@ from howdah.events import Event
 from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.jobtype import JobType
+from howdah.observe.why import Why
 from howdah.registry import ExceptionType, Registration
 from howdah.run.context import JobContext
 from howdah.states import State
@@ -515,6 +516,10 @@ class SyncQueue:
     def requeue(self, ids: Sequence[UUID | str], attempts: int = 1) -> set[UUID]:
         """Give failed or cancelled jobs more attempts; returns those that were."""
         return portal.run(self._twin.queue.requeue(ids, attempts))
+
+    def why(self, id: UUID | str) -> Why:
+        """Say why a job is where it is, in a sentence and a reason; raises JobNotFound."""
+        return portal.run(self._twin.queue.why(id))
 
     def pause(self, job_type: str, reason: str | None = None) -> bool:
         """Let no worker claim jobs of this type; returns whether it was not paused before."""

@@ -63,7 +63,7 @@ class Handler:
         self.rules = rules
         self._what = f"the payload of {self.job_type}"
         self.run: Run = _way_to_run(function, rules.run)
-        self.awaits_only = self.run == "async" and rules.timeout is None
+        self.awaits_only: bool = self.run == "async" and rules.timeout is None
         self.context_name: str | None
         parameters, self.context_name = _parameters(function, context)
         self._context_first = self.context_name == next(

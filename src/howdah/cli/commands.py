@@ -19,17 +19,22 @@ from howdah.cli.cancel import cancel
 from howdah.cli.completion import completion
 from howdah.cli.conceal import conceal_passwords
 from howdah.cli.demo import demo
+from howdah.cli.doctor import doctor
 from howdah.cli.enqueue import enqueue
 from howdah.cli.install import install
 from howdah.cli.jobs import jobs
+from howdah.cli.metrics import metrics
 from howdah.cli.options import DSN_HELP
+from howdah.cli.pause import pause
 from howdah.cli.pg import pg
 from howdah.cli.recover import recover
 from howdah.cli.requeue import requeue
+from howdah.cli.resume import resume
 from howdah.cli.show import show
 from howdah.cli.sql import sql
 from howdah.cli.stats import stats
 from howdah.cli.watch import watch
+from howdah.cli.why import why
 from howdah.cli.worker import worker
 from howdah.errors import HowdahError
 from howdah.version import VERSION
@@ -37,8 +42,8 @@ from howdah.version import VERSION
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Begin": (demo,),
     "Work": (worker, enqueue),
-    "Look": (jobs, show, watch, stats),
-    "Steer": (cancel, requeue, recover),
+    "Look": (jobs, show, watch, why, stats, doctor, metrics),
+    "Steer": (cancel, requeue, pause, resume, recover),
     "Database": (install, sql, pg, bench),
     "Shell": (completion,),
 }
@@ -75,8 +80,8 @@ class Commands(click.Group):
     epilog="""\b
 Exit codes:
   0    all is well
-  1    the job failed or was cancelled, or not everything asked for was done
-  2    wrong usage, or something that cannot be queued
+  1    the job failed or was cancelled, or not everything asked for was done (doctor: warnings)
+  2    wrong usage, or something that cannot be queued (doctor: something is sick)
   3    no such job (pg status: not running)
   4    the database is unreachable, read-only or not for this role
   5    the schema is missing, older or newer: see `howdah install`

@@ -1,15 +1,15 @@
 """Observe: questions about a queue, each answered at a bounded cost, and how to steer it.
 
-overview.py   every type at a glance, from counts with a cap and from measures
-problems.py   what a person should look at, worst first
-page.py       jobs by filter, page by page, and how many there are
-life.py       one job: its waits, its attempts, its events
-failures.py   recent failures, the same errors together
-crew.py       workers, and what each runs now
-why.py        why a job, or a type, does not move
-doctor/       what makes a PostgreSQL queue sick
-steer.py      pause and resume, priority, time, delete
-measures.py   what a worker measures; histogram.py, how times are counted
+    overview.py   every type at a glance, from counts with a cap and from measures
+    problems.py   what a person should look at, worst first
+    page.py       jobs by filter, page by page, and how many there are
+    life.py       one job: its waits, its attempts, its events
+    failures.py   recent failures, the same errors together
+    crew.py       workers, and what each runs now
+    why.py        why a job, or a type, does not move
+    doctor/       what makes a PostgreSQL queue sick
+    steer.py      pause and resume, priority, time, delete
+    measures.py   what a worker measures; histogram.py, how times are counted
 
 No question reads the history as a whole, and each takes a time limit: `look.py`.
 """

@@ -57,7 +57,9 @@ async def _vacuum(store: Store, within: timedelta) -> list[Check]:
         "from pg_class where relnamespace = 'howdah'::regnamespace and relkind = 'r'",
     )
     overdue = row["dead"] > 10 * row["due"] and (row["ago"] is None or row["ago"] > LATE)
-    ago = f"{length(row['ago'])} ago" if row["ago"] is not None else "never"
+    last = "has never been vacuumed"
+    if row["ago"] is not None:
+        last = f"was last vacuumed {length(row['ago'])} ago"
     level = Level.FINE
     advice = ""
     if not enabled:
@@ -76,7 +78,7 @@ async def _vacuum(store: Store, within: timedelta) -> list[Check]:
             name="autovacuum",
             level=level,
             sentence=f"Autovacuum is {'on' if enabled else 'off'}; "
-            f"howdah.jobs_live was last vacuumed {ago}.",
+            f"howdah.jobs_live {last}.",
             advice=advice,
             value=row["ago"].total_seconds() if row["ago"] is not None else None,
             unit="seconds",

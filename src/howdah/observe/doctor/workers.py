@@ -25,8 +25,8 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
     waiting = await look.fetchval(
         store,
         within,
-        "select exists (select from howdah.jobs_live "
-        "where worker_id is null and place is not null)",
+        "select exists (select from howdah.lanes(1) as l where not exists "
+        "(select from howdah.paused_types as p where p.job_type = l.job_type))",
     )
     if silent:
         return [

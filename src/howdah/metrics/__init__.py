@@ -1,0 +1,5 @@
+"""Metrics: the queue in the words of monitoring systems.
+
+prometheus.py  the text that Prometheus scrapes
+otel.py        spans for OpenTelemetry, joined across processes (the extra `otel`)
+"""

@@ -1,0 +1,44 @@
+"""A look changes nothing and never takes longer than it was given."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from howdah import Queue, observe
+from howdah.errors import ReadOnly
+from howdah.observe import look
+from tests.support import Database
+
+
+async def test_a_look_that_takes_too_long_is_stopped_by_the_server(queue: Queue) -> None:
+    with pytest.raises(observe.TookTooLong, match=r"within 0\.05 s"):
+        await look.fetch(queue.store, timedelta(milliseconds=50), "select pg_sleep(60)")
+    assert await look.fetchval(queue.store, look.WITHIN, "select 1") == 1
+    # nothing of it stays on the connection
+    assert await queue.store.fetchval("show statement_timeout") == "0"
+
+
+async def test_a_look_cannot_change_anything(queue: Queue) -> None:
+    with pytest.raises(ReadOnly):
+        await look.fetch(queue.store, look.WITHIN, "select howdah.enqueue('mail')")
+
+
+async def test_an_overview_leaves_out_what_takes_too_long_and_says_so(db: Database) -> None:
+    db.enqueue("mail")
+    db.complete(db.claim("mail"))
+    async with Queue(db.dsn) as queue:
+        with db.transaction():
+            db.execute("lock table howdah.jobs_live in access exclusive mode")
+            seen = await observe.overview(queue.store, within=timedelta(milliseconds=200))
+            assert seen.late == ["waiting", "scheduled", "running"]
+            (mail,) = seen.types
+            assert mail.finished == {"completed": 1}
+            (late,) = [
+                one
+                for one in await observe.problems(queue.store, within=timedelta(milliseconds=200))
+                if one.kind == "late"
+            ]
+            assert "waiting, scheduled, running" in late.sentence
+        assert (await observe.overview(queue.store)).late == []

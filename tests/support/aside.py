@@ -31,10 +31,14 @@ class Aside(Generic[T]):
     def over(self) -> bool:
         return not self._thread.is_alive()
 
-    def result(self) -> T:
-        """Wait for the call to end; returns its answer or raises its error."""
+    def problem(self) -> BaseException | None:
+        """Wait for the call to end; returns its error, if it had one."""
         self._thread.join(DEADLINE)
         assert self.over, "the call did not end"
-        if self._error is not None:
-            raise self._error
+        return self._error
+
+    def result(self) -> T:
+        """Wait for the call to end; returns its answer or raises its error."""
+        if (problem := self.problem()) is not None:
+            raise problem
         return self._answer[0]

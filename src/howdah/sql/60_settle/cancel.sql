@@ -7,7 +7,8 @@
 --   returns  the ids this call moved; a missing id had already ended, or never was
 --
 -- Locks and wakes as finish does. A worker of another make may end one of these by a plain
--- UPDATE while we wait for its row: that raises 40001, and we look again.
+-- UPDATE while we wait for its row, or lock several in another order: that raises 40001 or
+-- 40P01, and we look again.
 
 create or replace function howdah.cancel(p_ids uuid[], p_reason text default 'cancelled') returns setof uuid
 language plpgsql volatile security definer
@@ -19,7 +20,7 @@ begin
             return query select howdah.finish('cancelled', null, p_ids, null,
                 array_fill(p_reason, array[cardinality(p_ids)]), null, null, null, p_fenced => false);
             return;
-        exception when serialization_failure then
+        exception when serialization_failure or deadlock_detected then
             if current_setting('transaction_isolation') <> 'read committed' then
                 raise;
             end if;

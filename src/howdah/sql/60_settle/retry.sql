@@ -34,6 +34,14 @@ declare
     v_watched  uuid[];
     v_types    text[];
 begin
+    if cardinality(p_ids) > 1 then
+        -- those that go back and those that end are moved in two steps: locking them all first
+        -- keeps the one order of locks
+        perform from howdah.jobs_live as j
+        where j.id = any (p_ids) and coalesce(j.worker_id = p_worker_id, false)
+        order by j.id for update;
+    end if;
+
     with leases as (
         select l.* from unnest(p_ids, p_attempts, p_errors, p_delays, p_tracebacks, p_ran)
                             as l (id, attempt, error, delay, traceback, ran)

@@ -5,8 +5,11 @@
 --
 --   returns  the partitions this call made
 --
--- Locks the `_unprepared` parts for the moment of the attachment, and waits for that no
--- longer than 200 ms: somebody may hold `jobs` open for hours. Then the next call tries.
+-- Locks (lock_space, 5) until the transaction ends: one at a time makes or drops days, and whoever
+-- comes second has nothing to do. Locks the `_unprepared` parts for the moment of the attachment, and
+-- waits for that no longer than 200 ms: somebody may hold `jobs` open for hours. Then the next
+-- call tries. For a day that has begun it keeps out writers of the whole table: one that had
+-- chosen the `_unprepared` part already, and waited for it, would find itself in the wrong place.
 
 create or replace function howdah.prepare_days(p_ahead int default 3) returns setof text
 language plpgsql volatile security definer
@@ -18,10 +21,13 @@ declare
     v_stray_events date[];
     v_part         record;
 begin
+    if not pg_try_advisory_xact_lock(howdah.lock_space(), 5) then
+        return;
+    end if;
     begin
         v_stray_jobs := array(select distinct finished_on from howdah.jobs_finished_unprepared);
         v_stray_events := array(select distinct day from howdah.job_events_unprepared);
-    exception when lock_not_available then
+    exception when lock_not_available or deadlock_detected then
         return;
     end;
 
@@ -38,6 +44,9 @@ begin
         order by day, parent
     loop
         begin
+            if v_part.day <= howdah.today() then
+                execute format('lock table only howdah.%I in share row exclusive mode', v_part.parent);
+            end if;
             execute format('lock table howdah.%I in access exclusive mode', v_part.parent || '_unprepared');
             execute format('create table howdah.%I (like howdah.%I including defaults including constraints)',
                            v_part.name, v_part.parent);
@@ -47,7 +56,7 @@ begin
             execute format('alter table howdah.%I attach partition howdah.%I for values from (%L) to (%L)',
                            v_part.parent, v_part.name, v_part.day, v_part.day + 1);
             return next v_part.name;
-        exception when lock_not_available then
+        exception when lock_not_available or deadlock_detected then
             return;
         end;
     end loop;

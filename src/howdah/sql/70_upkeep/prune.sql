@@ -5,8 +5,10 @@
 --
 --   returns  the partitions this call dropped
 --
--- Locks jobs_finished and job_events for the moment of a drop, and waits for that no longer
--- than 200 ms. What could not be dropped stays, and stays counted: the next call tries again.
+-- Locks (lock_space, 5) until the transaction ends: one at a time makes or drops days, and whoever
+-- comes second has nothing to do. Locks jobs_finished and job_events for the moment of a drop, and
+-- waits for that no longer than 200 ms. What could not be dropped stays, and stays counted: the next
+-- call tries again.
 
 create or replace function howdah.prune(p_keep interval default null) returns setof text
 language plpgsql volatile security definer
@@ -21,9 +23,11 @@ begin
     if p_keep < '0' then
         raise exception using errcode = '22023', message = 'p_keep must not be negative';
     end if;
+    if not pg_try_advisory_xact_lock(howdah.lock_space(), 5) then
+        return;
+    end if;
     for v_kept in
-        select * from (values ('jobs_finished', 'finished_on', 'keep_finished'), ('job_events', 'day', 'keep_events'))
-                          as p (parent, day_column, option)
+        select * from (values ('jobs_finished', 'keep_finished'), ('job_events', 'keep_events')) as p (parent, option)
     loop
         v_first := ((howdah.clock() - coalesce(p_keep, howdah.option(v_kept.option)::interval)) at time zone 'utc')::date;
         for v_name in
@@ -34,22 +38,34 @@ begin
         loop
             begin
                 execute format('drop table howdah.%I', v_name);
-            exception when lock_not_available then
+            exception when lock_not_available or deadlock_detected then
                 exit;
             end;
             return next v_name;
         end loop;
         begin
-            execute format('delete from howdah.%I where %I < %L',
-                           v_kept.parent || '_unprepared', v_kept.day_column, v_first);
             if v_kept.parent = 'jobs_finished' then
-                delete from howdah.finished_counts
-                where day < v_first and to_regclass('howdah.jobs_finished' || to_char(day, '"_"YYYYMMDD')) is null;
+                with gone as (
+                    delete from howdah.jobs_finished_unprepared where finished_on < v_first
+                    returning finished_on, job_type, status
+                )
+                insert into howdah.finished_counts (day, job_type, status, jobs)
+                select finished_on, job_type, status, -count(*) from gone group by 1, 2, 3;
+                -- not where somebody has just brought another job of that day
+                delete from howdah.finished_counts as c
+                where c.day < v_first and to_regclass('howdah.jobs_finished' || to_char(c.day, '"_"YYYYMMDD')) is null
+                  and not exists (select from howdah.jobs_finished_unprepared as u where u.finished_on = c.day);
+            else
+                delete from howdah.job_events_unprepared where day < v_first;
             end if;
-        exception when lock_not_available then
+        exception when lock_not_available or deadlock_detected then
             null;
         end;
     end loop;
-    delete from howdah.workers where beat_at < howdah.clock() - interval '1 day';
+    delete from howdah.workers as w
+    where w.id = any (array(
+        select o.id from howdah.workers as o where o.beat_at < howdah.clock() - interval '1 day'
+        for update skip locked
+    ));
 end;
 $$;

@@ -4,24 +4,46 @@
 -- returns the jobs as they are now. A job that has ended comes back as it ended.
 --
 -- Locks live rows in id order; touches no indexed column. Wakes nobody. A plain UPDATE that
--- ends one of these jobs while we wait for its row raises 40001: we look again.
+-- ends one of these jobs while we wait for its row raises 40001, one that locks several in another
+-- order 40P01: we look again. So we do when one came back to life between marking and reading: it
+-- would be read, and its news never told.
 
 create or replace function howdah.watch(p_ids uuid[]) returns setof howdah.jobs
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
 as $$
+declare
+    v_left  uuid[] := p_ids;
+    v_again uuid[];
+    v_job   howdah.jobs;
 begin
-    loop
+    while cardinality(v_left) > 0 loop
         begin
-            update howdah.jobs_live as j set watched = true where j.id = any (p_ids) and not j.watched;
-            exit;
-        exception when serialization_failure then
+            with wanted as (
+                select w.id from unnest(v_left) as w (id) order by w.id
+            )
+            update howdah.jobs_live as j set watched = true
+            from wanted as w where j.id = w.id and not j.watched;
+        exception when serialization_failure or deadlock_detected then
             if current_setting('transaction_isolation') <> 'read committed' then
                 raise;
             end if;
+            continue;
         end;
+        v_again := '{}';
+        for v_job in select * from howdah.jobs as j where j.id = any (v_left) loop
+            if v_job.watched or v_job.status in ('completed', 'failed', 'cancelled') then
+                return next v_job;
+            else
+                v_again := v_again || v_job.id;
+            end if;
+        end loop;
+        v_left := v_again;
     end loop;
-    return query select * from howdah.jobs as j where j.id = any (p_ids);
 end;
 $$;

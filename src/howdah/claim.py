@@ -5,14 +5,15 @@ Comes before  run/      which gets one `Claim` per attempt
 In SQL        sql/40_claim/
 
 A `Line` knows the types a worker takes and, when a look at the whole line has become
-slow, where it left off in each lane. The mark is a hint, never the truth: a whole look comes
-again and again and finds what was committed late, and no mark covers the last moments.
+slow, where it left off in each lane. The mark is a hint, never the truth: a look back at the
+whole line comes again and again, beside the claims, and finds what was committed late or handed
+back, and no mark covers the last moments.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -28,6 +29,7 @@ _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 SLOW = 0.02  # seconds: a whole look of this length means that dead entries pile up
 SHARE = 0.02  # the part of the time that whole looks may take once they are slow
+IDLE_SHARE = 0.2  # the same for a worker with nothing else to do
 RACES = 5  # how often a claim that lost a race is sent again at once
 FRESH = timedelta(milliseconds=500)  # so much of the line's end is never skipped
 
@@ -38,8 +40,9 @@ class Line:
     def __init__(self, job_types: Iterable[str]) -> None:
         self.job_types: list[str] = sorted(set(job_types))
         self._marks: dict[str, dict[int, tuple[datetime, UUID]]] = {}
-        self._slow = False
-        self._whole_look_due = 0.0
+        self.slow = False  # whether whole looks have become slow
+        self._looked_at = 0.0
+        self._look_took = 0.0
 
     def __contains__(self, job_type: str) -> bool:
         return job_type in self.job_types
@@ -64,20 +67,23 @@ class Line:
             found.append((job_type, rank, place, id, LAST_RANK))
         return _stretches(found)
 
-    def next_look(self, now: float) -> tuple[Stretches, bool]:
+    def next_look(self) -> tuple[Stretches, bool]:
         """Choose the next look; the flag says whether it is a whole one."""
-        if not self._slow or now >= self._whole_look_due:
-            return self.whole(), True
-        return self.behind_marks(), False
+        return (self.behind_marks(), False) if self.slow else (self.whole(), True)
+
+    def look_back_due(self, now: float, idle: bool = False) -> bool:
+        """Whether it is time to look at the whole line again."""
+        pause = self._look_took / (IDLE_SHARE if idle else SHARE)
+        return self.slow and now >= self._looked_at + max(1.0, pause)
 
     def looked(self, claims: Sequence[Claim], took: float, whole: bool, now: float) -> None:
         """Learn from a look: how long it took, and where it left off."""
         if whole:
-            self._slow = took > SLOW * max(1, len(claims) / 250)
-            self._whole_look_due = now + max(1.0, took / SHARE)
-            if not self._slow:
+            self.slow = took > SLOW * max(1, len(claims) / 250)
+            self._looked_at, self._look_took = now, took
+            if not self.slow:
                 self._marks.clear()
-        if self._slow:
+        if self.slow:
             for claim in claims:
                 if claim.place < claim.claimed_at - FRESH:
                     lanes = self._marks.setdefault(claim.job_type, {})
@@ -91,10 +97,23 @@ def _stretches(rows: Iterable[tuple[str, int, datetime, UUID, int]]) -> Stretche
     return Stretches(*columns)  # pyright: ignore[reportArgumentType]
 
 
+Look = Callable[[Store, str, int, Line], Awaitable[list[Claim]]]
+
+
 async def claim(store: Store, worker_id: str, batch_size: int, line: Line) -> list[Claim]:
     """Claim up to so many jobs of the line."""
+    return await _look(store, worker_id, batch_size, line, *line.next_look())
+
+
+async def look_back(store: Store, worker_id: str, batch_size: int, line: Line) -> list[Claim]:
+    """Claim up to so many jobs from the whole of a line that has become slow."""
+    return await _look(store, worker_id, batch_size, line, line.whole(), True)
+
+
+async def _look(
+    store: Store, worker_id: str, batch_size: int, line: Line, stretches: Stretches, whole: bool
+) -> list[Claim]:
     began = time.monotonic()
-    stretches, whole = line.next_look(began)
     claims = await _claim(store, worker_id, batch_size, stretches)
     now = time.monotonic()
     line.looked(claims, now - began, whole, now)

@@ -24,8 +24,9 @@ from uuid import UUID
 import msgspec
 
 from howdah import payload
+from howdah.behind import Behind
 from howdah.buffer import HOLD, Buffer
-from howdah.claim import Line, claim
+from howdah.claim import Line, Look, claim, look_back
 from howdah.errors import BadInput, HowdahError
 from howdah.handler import Handler
 from howdah.job import Claim
@@ -107,6 +108,7 @@ class Worker:
         )
         self._measures = Measures(store, self.id, self._drain)
         self._strays = Strays(store, self.id, self._known)
+        self._behind = Behind(self._line, lambda n: self._claim(n, look_back), self._take)
         self._doorbell = Doorbell(
             store, poll=poll.total_seconds(), knows=self._line.__contains__, news=self._news
         )
@@ -233,7 +235,8 @@ class Worker:
             self.shut_down()
         _log.info("worker.stopping id=%s running=%d", self.id, len(self._attempts))
         # what a claim takes that is on its way now must not be left behind
-        await asyncio.wait([task for task in self._tasks if task.get_name() == CLAIMING], timeout=5)
+        claiming = [task for task in self._tasks if task.get_name() == CLAIMING]
+        await asyncio.wait([*claiming, *self._behind.tasks], timeout=5)
         self._release(self._buffer.empty())
         await self._attempts.drained(self._grace, self._hurry)
         self._attempts.release_all()
@@ -274,10 +277,12 @@ class Worker:
                         await self._room.wait()
             try:
                 if self._strays.due_in(time.monotonic()) == 0:
+                    await self._behind.ended()  # what it has taken would look like strays
                     await self._strays.look()
                 if not want:
                     continue
-                claims = await self._claim(want)
+                self._behind.begin(idle=False)
+                claims = await self._claim(want, claim)
                 wait = 0.05
             except HowdahError as error:
                 if not passing(error):
@@ -286,20 +291,19 @@ class Worker:
                 await self._doorbell.nap(wait)
                 wait = min(wait * 2, 5.0)
                 continue
-            if claims:
-                self._buffer.put(claims, time.monotonic())
-                self._fill()
+            self._take(claims)
             if len(claims) == want:
                 await self._doorbell.found_enough()
             else:
+                self._behind.begin(idle=True)
                 await self._settle_down(found=bool(claims))
                 await self._doorbell.wait()
 
-    async def _claim(self, want: int) -> list[Claim]:
+    async def _claim(self, want: int, look: Look) -> list[Claim]:
         """Claim so many; an answer that is lost, or comes too late to be true, leaves strays."""
         sent = time.monotonic()
         try:
-            claims = await claim(self._store, self.id, want, self._line)
+            claims = await look(self._store, self.id, want, self._line)
         except HowdahError:
             self._strays.suspect(time.monotonic())
             raise
@@ -307,10 +311,16 @@ class Worker:
         if took > self._silent_after.total_seconds():
             self._strays.suspect(time.monotonic())
             return []
-        self._buffer.claimed(took)
+        if look is claim:
+            self._buffer.claimed(took)
         if claims:
             self._measures.claimed(claims[0].claimed_at.timestamp(), sent)
         return claims
+
+    def _take(self, claims: list[Claim]) -> None:
+        if claims:
+            self._buffer.put(claims, time.monotonic())
+            self._fill()
 
     def _known(self) -> set[tuple[UUID, int]]:
         """Return every attempt that is in our hands, as far as we know."""
@@ -335,6 +345,8 @@ class Worker:
 
     async def _settle_down(self, found: bool) -> None:
         """Notice that there is nothing left to do."""
+        if not self._behind.nothing:
+            return
         if not found and not self._attempts and not self._buffer:
             await self._settler.flushed()
             if not self._attempts:

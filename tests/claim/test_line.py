@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howdah.claim import FIRST_RANK, FRESH, LAST_RANK, SLOW, Line
+from howdah.claim import FIRST_RANK, FRESH, IDLE_SHARE, LAST_RANK, SHARE, SLOW, Line
 from howdah.job import Claim
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -60,23 +60,25 @@ def test_the_whole_line_leaves_nothing_out(key: tuple[int, datetime, UUID]) -> N
 def test_while_looks_are_quick_every_look_is_a_whole_one() -> None:
     line = Line(["mail"])
     line.looked([claimed((0, NOW, UUID(int=1)))], took=SLOW / 2, whole=True, now=0.0)
-    assert line.next_look(0.1) == (line.whole(), True)
+    assert line.next_look() == (line.whole(), True)
+    assert not line.look_back_due(1000.0), "there is nothing behind"
 
 
-def test_a_slow_line_is_looked_at_behind_its_marks_and_as_a_whole_again_in_time() -> None:
+def test_a_slow_line_is_looked_at_behind_its_marks_and_looked_back_at_in_time() -> None:
     line = slow_line(claimed((0, NOW, UUID(int=1))))
-    stretches, whole = line.next_look(0.1)
+    stretches, whole = line.next_look()
     assert not whole
     assert stretches == line.behind_marks() != line.whole()
-    due = SLOW * 100 / 0.02
-    assert line.next_look(due - 0.1)[1] is False
-    assert line.next_look(due)[1] is True
+    for idle, share in ((False, SHARE), (True, IDLE_SHARE)):
+        due = SLOW * 100 / share
+        assert not line.look_back_due(due - 0.1, idle)
+        assert line.look_back_due(due + 0.1, idle)
 
 
 def test_a_line_that_became_quick_again_forgets_its_marks() -> None:
     line = slow_line(claimed((0, NOW, UUID(int=1))))
     line.looked([], took=SLOW / 2, whole=True, now=500.0)
-    assert line.next_look(500.1) == (line.whole(), True)
+    assert line.next_look() == (line.whole(), True)
 
 
 def test_no_mark_covers_the_last_moments_of_the_line() -> None:

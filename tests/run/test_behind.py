@@ -1,0 +1,74 @@
+"""What stands before the marks of a slow line is found, and looking for it holds nothing up."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from howdah import Queue
+from howdah import claim as claims
+from howdah.job import Claim
+from howdah.store import Store
+from tests.support.waiting import eventually
+
+
+@pytest.fixture(autouse=True)
+def every_look_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "SLOW", -1.0)
+    monkeypatch.setattr(claims, "FRESH", timedelta())
+
+
+async def enqueue_late(queue: Queue, name: str) -> None:
+    """Insert a job as a transaction does that began an hour ago and commits now."""
+    await queue.store.fetch(
+        "insert into howdah.jobs (job_type, data, created_at) "
+        "values ('mail', $1, now() - interval '1 hour')",
+        f'{{"name": "{name}"}}',
+    )
+
+
+async def test_a_job_that_was_committed_late_is_found_behind_the_marks(queue: Queue) -> None:
+    done: list[str] = []
+
+    @queue.job
+    async def mail(name: str) -> None:
+        done.append(name)
+
+    async with queue.worker() as worker:
+        for n in range(3):
+            await mail.enqueue(name=f"early {n}")
+            await eventually(lambda n=n: len(done) == n + 1)
+        await enqueue_late(queue, "late")
+        await worker.run_until_idle()
+        assert done[-1] == "late"
+
+
+async def test_claims_go_on_while_a_look_back_takes_long(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    looking, go_on = asyncio.Event(), asyncio.Event()
+
+    @queue.job
+    async def mail(name: str) -> None:
+        done.append(name)
+
+    async def slow_look_back(
+        store: Store, worker_id: str, n: int, line: claims.Line
+    ) -> list[Claim]:
+        looking.set()
+        await go_on.wait()
+        return await claims.look_back(store, worker_id, n, line)
+
+    monkeypatch.setattr("howdah.worker.look_back", slow_look_back)
+    async with queue.worker():
+        await mail.enqueue(name="first")
+        await looking.wait()
+        await enqueue_late(queue, "late")
+        await mail.enqueue(name="meanwhile")
+        await eventually(lambda: "meanwhile" in done)
+        assert "late" not in done
+        go_on.set()
+        await eventually(lambda: "late" in done)

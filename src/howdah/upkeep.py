@@ -56,6 +56,8 @@ class Upkeep:
             await call.promote(self._store)
             return self._jittered()
         kept = await call.upkeep(self._store, self._stale_after, self._worker_id)
+        if time.monotonic() - now > self._silent_after / 2:
+            self._cut_off()
         if kept is None:
             return self._jittered()
         if kept.recovered or kept.failed:
@@ -77,9 +79,13 @@ class Upkeep:
                 if not passing(error):
                     raise
                 _log.warning("upkeep.waiting error=%s", error)
-                self._judges_from = time.monotonic() + self._silent_after
+                self._cut_off()
                 wait = self._jittered()
             await asyncio.sleep(max(wait, 0.001))
+
+    def _cut_off(self) -> None:
+        """Notice that the database could not be reached, perhaps by nobody."""
+        self._judges_from = time.monotonic() + self._silent_after
 
     def _jittered(self) -> float:
         return self._every * random.uniform(0.8, 1.2)  # noqa: S311 - spreads the workers, no more

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,18 +61,11 @@ MORE: dict[str, list[Inject]] = {
 STORIES = {**QUICK, **MORE} if os.environ.get("HOWDAH_STORIES") == "all" else QUICK
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PgServer]:
-    made = PgServer(tmp_path_factory.mktemp("server")).make().start()
-    yield made
-    made.crash()
-
-
 @pytest.mark.parametrize("name", STORIES)
 def test_nothing_is_lost_and_work_goes_on_by_itself(
-    name: str, server: PgServer, tmp_path: Path
+    name: str, own_server: PgServer, tmp_path: Path
 ) -> None:
-    with story([server], tmp_path / "story") as told:
+    with story([own_server], tmp_path / "story") as told:
         for inject in STORIES[name]:
             print(told.suffer(inject))
         facts = told.finish()

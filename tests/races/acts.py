@@ -74,6 +74,8 @@ ACTS = VERBS | PLAIN
 
 # They take what nobody else has, and wait for nobody (prune: not for long).
 SKIPPING = {"claim", "recover", "promote", "prune"}
+# For whom they do wait: the beat and recovery of one worker take turns.
+WAITS_FOR: dict[str, set[str]] = {"claim": set(), "promote": set(), "recover": {"beat", "prune"}}
 # They look again by themselves when a plain UPDATE carries the job off under them.
 SURVIVING = {"claim", "cancel", "watch"}
 

@@ -15,7 +15,7 @@ from itertools import permutations
 import psycopg
 import pytest
 
-from tests.races.acts import ACTS, PLAIN, SURVIVING, Scene, left, set_the_scene
+from tests.races.acts import ACTS, PLAIN, SURVIVING, WAITS_FOR, Scene, left, set_the_scene
 from tests.races.orders import Orders, Outcome
 from tests.support import Database, Session
 from tests.support.aside import Aside
@@ -33,11 +33,12 @@ class Stage:
         self.orders = Orders(db)
         self.sessions = [db.session() for _ in range(3)]
         self.sent_again: list[str] = []
+        self.waited: list[str] = []
 
     def perform(self, stage: str, acts: Sequence[str], *, commit: bool) -> Outcome:
         """Let all act at once; the answer of a first that changed its mind does not count."""
         scene = set_the_scene(self.db, stage)
-        self.sent_again = []
+        self.sent_again, self.waited = [], []
         first, *others = self.sessions[: len(acts)]
         with first.transaction() if commit else first.rolled_back():
             answers = {acts[0]: ACTS[acts[0]](first, scene)}
@@ -57,6 +58,8 @@ class Stage:
         while not (aside.over or self.db.blocked_by_a_lock(session)):
             assert time.monotonic() < until, f"{act} neither ended nor came to a lock"
             time.sleep(0.001)
+        if not aside.over:
+            self.waited.append(act)
         return aside
 
     def _send(self, session: Session, act: str, scene: Scene) -> object:
@@ -70,6 +73,8 @@ class Stage:
         raced = self.perform(stage, acts, commit=commit)
         how = f"{stage}: {', '.join(acts)}, {'committed' if commit else 'rolled back'}"
         assert self.orders.explain(stage, raced) is not None, f"{how} came to {raced}"
+        for act in set(self.waited) & set(WAITS_FOR):
+            assert WAITS_FOR[act] & set(acts), f"{how}: {act} waited"
         for act in self.sent_again:
             assert act not in SURVIVING, f"{how}: {act} heard 40001"
             assert any(other in PLAIN for other in acts if other != act), f"{how}: 40001"

@@ -7,7 +7,6 @@ import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 const PAYLOAD_BYTES = 100;
-const PAUSES = [10, 30]; // milliseconds between the jobs of a pickup measurement
 const SLOTS = 512;
 const CELLS = 3;
 const TICK = 5; // milliseconds between writes of the tally: Node has no shared memory
@@ -54,12 +53,11 @@ export class Task {
     }
   }
 
-  /** Yield a payload that carries the present time, again and again with pauses. */
+  /** Yield a payload that carries the present time whenever the word comes. */
   async *moments() {
-    const [shortest, longest] = PAUSES;
     for (let sent = 0; sent < this.jobs; sent++) {
-      const pause = shortest + Math.random() * (longest - shortest);
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      const { done } = await lines.next();
+      if (done) process.exit(1);
       // A string, because a number of JavaScript cannot hold it.
       yield { ...payload(0), number: String(process.hrtime.bigint()) };
     }

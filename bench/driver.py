@@ -8,7 +8,7 @@ took. Connecting, importing and making payloads are therefore never measured. Th
     enqueue_bulk     hand over `jobs` jobs in the fastest way the peer documents
     enqueue_single   hand over `jobs` jobs one after another, each acknowledged
     work             handle jobs until killed
-    send             hand over `jobs` jobs with pauses, for measuring pickup
+    send             hand over `jobs` jobs, each at the word, for measuring pickup
     versions         say which versions of which packages are at work
 
 Only the standard library: this runs inside every peer's environment.
@@ -19,7 +19,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import random
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -28,7 +27,6 @@ from importlib.metadata import distributions
 from typing import Any
 
 PAYLOAD_BYTES = 100
-PAUSES = (0.010, 0.030)  # seconds between the jobs of a pickup measurement
 
 Verb = Callable[["Task"], Awaitable[None] | None]
 
@@ -60,15 +58,15 @@ class Task:
         say(seconds=time.perf_counter() - began)
 
     def moments(self) -> Generator[dict[str, Any]]:
-        """Yield a payload that carries the present time, again and again with pauses."""
+        """Yield a payload that carries the present time whenever the word comes."""
         for _ in range(self.jobs):
-            time.sleep(random.uniform(*PAUSES))
+            if not sys.stdin.readline():
+                sys.exit("nobody is there any more")
             yield payload(time.monotonic_ns())
 
     async def moments_async(self) -> AsyncGenerator[dict[str, Any]]:
-        for _ in range(self.jobs):
-            await asyncio.sleep(random.uniform(*PAUSES))
-            yield payload(time.monotonic_ns())
+        for moment in self.moments():
+            yield moment
 
 
 def payload(number: int) -> dict[str, Any]:

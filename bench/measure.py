@@ -4,7 +4,8 @@ Every peer is counted alike. Enqueueing is timed inside the driver, from the fir
 last answer. A drain begins with all jobs waiting and all workers ready; it lasts from the first
 call of a handler until the store says that every job is settled, so starting up is not in it and
 the last acknowledgement is. A pickup is the time from before the enqueue call to the handler's
-first line, in two processes on an otherwise idle machine.
+first line, in two processes on an otherwise idle machine; the next job is sent a few milliseconds
+after the one before it was picked up, when nothing is left to do.
 
 Each measurement has a fresh database (or an emptied Redis) and begins after a checkpoint. A drain
 counts only if every job ran once: the number of calls and the sum of the job numbers are right,
@@ -13,6 +14,7 @@ nothing is left over, and as many are finished as there were, where finished job
 
 from __future__ import annotations
 
+import random
 import tempfile
 import time
 from collections.abc import Generator
@@ -34,6 +36,8 @@ from bench.works import WORKS
 LONGEST_DRAIN = 240.0
 SETTLED_WITHIN = 60.0  # after the last call of a handler
 TICK = 0.002
+PICKUP_TICK = 0.001
+PAUSES = (0.001, 0.003)  # seconds from a pickup to the next job
 WARM_UP = 20  # jobs before the pickup of others is measured
 
 
@@ -166,8 +170,11 @@ def pickup(plan: Plan, ground: Ground) -> Taken:
         with ground.driver("send", plan.jobs + WARM_UP) as sender:
             sender.wait_until_ready()
             sender.go()
-            sender.hear("done")
-            times = _until_all_picked_up(plan.jobs + WARM_UP, workers, reader)
+            for sent in range(1, plan.jobs + WARM_UP + 1):
+                time.sleep(random.uniform(*PAUSES))
+                sender.go()
+                _until_picked_up(sent, workers, reader)
+            times = reader.pickups_ms()
     return Taken(plan.jobs, pickups_ms=tuple(times[WARM_UP:]))
 
 
@@ -204,16 +211,15 @@ def _until_settled(
         _wait(workers, until, f"{left} of {jobs} jobs were not settled at the end")
 
 
-def _until_all_picked_up(jobs: int, workers: list[Driver], reader: Reader) -> list[float]:
+def _until_picked_up(jobs: int, workers: list[Driver], reader: Reader) -> None:
     until = time.monotonic() + SETTLED_WITHIN
-    while len(times := reader.pickups_ms()) < jobs:
-        _wait(workers, until, f"{len(times)} of {jobs} jobs were picked up")
-    return times
+    while (found := reader.pickups()) < jobs:
+        _wait(workers, until, f"{found} of {jobs} jobs were picked up", PICKUP_TICK)
 
 
-def _wait(workers: list[Driver], until: float, problem: str) -> None:
+def _wait(workers: list[Driver], until: float, problem: str, tick: float = TICK) -> None:
     for worker in workers:
         worker.check_alive()
     if time.monotonic() > until:
         raise Broken(problem)
-    time.sleep(TICK)
+    time.sleep(tick)

@@ -84,6 +84,10 @@ class Reader:
                 firsts += [first for first in cells[2::CELLS] if first]
         return Count(calls, total, min(firsts, default=0))
 
+    def pickups(self) -> int:
+        """Count the pickups so far."""
+        return sum(path.stat().st_size for path in self._folder.glob("*.pickup")) // 16
+
     def pickups_ms(self) -> list[float]:
         """Return the pickup times in milliseconds, in the order the jobs were sent."""
         pairs: list[tuple[int, int]] = []

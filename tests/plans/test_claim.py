@@ -65,7 +65,7 @@ def cost(backlog: Backlog, session: Session, job_types: list[str]) -> int:
 def check_that_claims_are_cheap(backlog: Backlog) -> None:
     late = backlog.db.session()
     for types in (FEW, SEVERAL):  # it has to make its plans
-        assert cost(backlog, late, types) < backlog.first_claim + 200
+        assert cost(backlog, late, types) < backlog.first_claim + 400
     for session in (backlog.early, late):
         assert cost(backlog, session, FEW) < 300
         assert cost(backlog, session, SEVERAL) < 300

@@ -18,7 +18,10 @@ CLAIM = """
     select id, job_type, priority, data, attempts, max_attempts, place, created_at, claimed_at
       from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7)
 """
-COMPLETE = "select howdah.complete($1, $2, $3, $4, $5)"
+COMPLETE = """
+    select case when count(*) < cardinality($2) then coalesce(array_agg(id), '{}') end
+    from howdah.complete($1, $2, $3, $4, $5) as id
+"""
 
 
 async def install(task: Task) -> None:

@@ -64,12 +64,18 @@ begin
             message = format('p_batch_size must be between 1 and 10000, not %s', coalesce(p_batch_size::text, 'null'));
     end if;
 
-    if exists (select from howdah.paused_types) then
+    -- Of several types often one alone has jobs, and its line can be taken as it stands.
+    if cardinality(v_types) > 1 then
         select coalesce(array_agg(s.job_type), '{}'), array_agg(s.rank), array_agg(s.place), array_agg(s.id),
                array_agg(s.until)
         into v_types, v_ranks, v_places, v_ids, v_untils
         from unnest(v_types, v_ranks, v_places, v_ids, v_untils) as s (job_type, rank, place, id, until)
-        where not exists (select from howdah.paused_types as p where p.job_type = s.job_type);
+        where not exists (select from howdah.paused_types as p where p.job_type = s.job_type)
+          and (cardinality(p_job_types) > 64 or exists (
+              select from howdah.jobs_live as j
+              where j.job_type = s.job_type and j.worker_id is null and j.place is not null
+                and (~j.priority, j.place, j.id) > (s.rank, s.place, s.id)
+                and ~j.priority <= s.until));
     end if;
 
     if cardinality(v_types) = 1 then
@@ -79,6 +85,7 @@ begin
               and (~j.priority, j.place, j.id) > (v_ranks[1], v_places[1], v_ids[1])
               and ~j.priority <= v_untils[1]
               and (j.run_at is null or j.run_at <= v_now)
+              and not exists (select from howdah.paused_types where job_type = v_types[1])
             order by ~j.priority, j.place, j.id
             limit p_batch_size
             for update skip locked);
@@ -151,6 +158,9 @@ begin
         v_left := p_batch_size - cardinality(v_rows);
     end loop;
 
+    if v_rows = '{}' then
+        return;
+    end if;
     -- by where the rows lie: they are locked, so nobody can have moved them
     return query
     update howdah.jobs_live as j

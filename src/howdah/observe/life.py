@@ -56,7 +56,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime  # the server's clock when it was read
     place: datetime | None  # since when it stands in line
     spans: list[Span]
-    events: list[Emitted]  # in order; the last EVENTS of them
+    events: list[Emitted]  # the last ones, in order
 
     @property
     def waited(self) -> timedelta:
@@ -73,8 +73,10 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
         return sum(((one.ended or self.at) - one.began for one in own), timedelta())
 
 
-async def life(store: Store, id: UUID, *, within: timedelta = look.WITHIN) -> Life:
-    """Read one job with its timeline; raises JobNotFound."""
+async def life(
+    store: Store, id: UUID, *, events: int = EVENTS, within: timedelta = look.WITHIN
+) -> Life:
+    """Read one job with its timeline and so many of its events; raises JobNotFound."""
     rows = await look.fetch(
         store,
         within,
@@ -92,7 +94,7 @@ async def life(store: Store, id: UUID, *, within: timedelta = look.WITHIN) -> Li
         "select number, kind, data, attempt, created_at from howdah.job_events "
         "where job_id = $1 and number > $2 order by number",
         id,
-        job.events_count - EVENTS,
+        max(0, job.events_count - events),
     )
     return Life(
         job=job,

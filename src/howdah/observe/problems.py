@@ -15,7 +15,7 @@ from howdah.observe import look
 from howdah.observe.crew import WorkerNow, crew
 from howdah.observe.doctor import Diagnosis, Level, examine
 from howdah.observe.overview import Overview, TypeNow, overview
-from howdah.observe.wording import jobs, length
+from howdah.observe.wording import jobs, length, waiting
 from howdah.store import Store
 
 FAILING, FAILING_BADLY = 0.1, 0.5  # of all attempts
@@ -100,7 +100,7 @@ def _of_type(one: TypeNow) -> Generator[Problem]:
             yield Problem(
                 kind="paused",
                 level=Level.WARNING,
-                sentence=f"{name} is paused{why}, and {jobs(one.waiting)} wait.",
+                sentence=f"{name} is paused{why}, and {waiting(one.waiting)}.",
                 advice=f"`howdah resume {name}` when it may go on.",
                 job_type=name,
             )
@@ -110,8 +110,8 @@ def _of_type(one: TypeNow) -> Generator[Problem]:
             yield Problem(
                 kind="nobody_listens",
                 level=Level.SICK,
-                sentence=f"{jobs(one.waiting)} of {name} wait, the first for {length(one.oldest)}, "
-                "and no live worker knows the type.",
+                sentence=f"No live worker knows the type {name}: {waiting(one.waiting)}, "
+                f"the first for {length(one.oldest)}.",
                 advice="Start a worker whose queue has this function, or look for a misspelt type.",
                 job_type=name,
             )
@@ -120,7 +120,7 @@ def _of_type(one: TypeNow) -> Generator[Problem]:
             yield Problem(
                 kind="falling_behind",
                 level=Level.SICK if one.oldest > FAR_BEHIND else Level.WARNING,
-                sentence=f"{name} is {length(one.oldest)} behind: {jobs(one.waiting)} wait{speed}.",
+                sentence=f"{name} is {length(one.oldest)} behind: {waiting(one.waiting)}{speed}.",
                 advice="Add workers or slots, or make the job faster; look whether it waits for "
                 "something that is slow.",
                 job_type=name,

@@ -41,6 +41,12 @@ def jobs(count: object) -> str:
     return f"{said} job" if said == "1" else f"{said} jobs"
 
 
+def waiting(count: object) -> str:
+    """Word how many jobs wait: `1 job waits`, `10,000+ jobs wait`."""
+    said = jobs(count)
+    return f"{said} waits" if said == "1 job" else f"{said} wait"
+
+
 def some(names: Iterable[str], most: int = 3) -> str:
     """Name a few of many."""
     listed = list(names)

@@ -77,8 +77,7 @@ async def _vacuum(store: Store, within: timedelta) -> list[Check]:
         Check(
             name="autovacuum",
             level=level,
-            sentence=f"Autovacuum is {'on' if enabled else 'off'}; "
-            f"howdah.jobs_live {last}.",
+            sentence=f"Autovacuum is {'on' if enabled else 'off'}; howdah.jobs_live {last}.",
             advice=advice,
             value=row["ago"].total_seconds() if row["ago"] is not None else None,
             unit="seconds",

@@ -1,0 +1,112 @@
+"""Failures stand together when people would call them the same error."""
+
+from __future__ import annotations
+
+import pytest
+
+from howdah import observe
+from tests.observe.support import HOUR, asking
+from tests.support import Database
+
+SAME = [
+    ("ValueError: bad id 17", "ValueError: bad id 4711"),
+    ("KeyError: 'kim'", "KeyError: 'lee lou'"),
+    ('no column "a"', 'no column "b.c"'),
+    (
+        "job 01a1df06-3822-740d-837f-465d23b27bc6 gone",
+        "job 91A1DF06-3822-740D-837F-465D23B27BC6 gone",
+    ),
+    ("<X object at 0x7f3a>", "<X object at 0xDEADBEEF01>"),
+    ("commit 9b77b35aa0 lost", "commit f099a75b11 lost"),
+    ("took 1.5 s", "took 12:30 s"),
+    ("one\nTraceback 1", "one\nTraceback 2"),
+    ("a   b", "a b"),
+]
+DIFFERENT = [
+    ("ValueError: no", "KeyError: no"),
+    ("can't open it, don't", "can't close it, don't"),
+    ("connection refused", "connection reset"),
+    ("deadbeefs are words", "feedback is a word"),
+]
+
+
+def fingerprint(db: Database, error: str) -> str:
+    return db.value("select howdah.fingerprint(%s)", error)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_numbers_ids_hex_and_quoted_text_do_not_tell_errors_apart(
+    db: Database, one: str, other: str
+) -> None:
+    assert fingerprint(db, one) == fingerprint(db, other)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_words_do(db: Database, one: str, other: str) -> None:
+    assert fingerprint(db, one) != fingerprint(db, other)
+
+
+@pytest.mark.engine
+def test_a_fingerprint_reads_like_the_error(db: Database) -> None:
+    said = "  ValueError: no route to 10.0.0.1:8080 for 'kim' (0xff)  \nmore"
+    assert fingerprint(db, said) == "ValueError: no route to <n> for <text> (<hex>)"
+    assert fingerprint(db, "") == ""
+    assert len(fingerprint(db, "word " * 100_000)) <= 500
+
+
+def fail(db: Database, job_type: str, *errors: str) -> None:
+    for error in errors:
+        db.enqueue(job_type)
+        db.fail(db.claim(job_type), error)
+
+
+async def test_the_same_errors_of_a_type_are_one_group_with_a_trend(db: Database) -> None:
+    fail(db, "mail", "no route to 1", "no route to 2")
+    db.clock.advance(3 * HOUR)
+    fail(db, "mail", "no route to 3", "other")
+    fail(db, "report", "no route to 4")
+    db.cancel(db.enqueue("mail"))
+    async with asking(db) as store:
+        told = await observe.failures(store)
+        assert (told.looked_at, told.more) == (5, False)
+        groups = {(one.job_type, one.fingerprint): one for one in told.groups}
+        assert {key: one.jobs for key, one in groups.items()} == {
+            ("mail", "no route to <n>"): 3,
+            ("mail", "other"): 1,
+            ("report", "no route to <n>"): 1,
+        }
+        mail = groups["mail", "no route to <n>"]
+        assert mail.example == "no route to 3"
+        assert [(n, jobs) for n, jobs in enumerate(mail.trend) if jobs] == [(20, 2), (23, 1)]
+        assert mail.last_at - mail.first_at >= 3 * HOUR
+        assert told.groups[0].job_type == "report", "the latest comes first"
+        page = await observe.page(store, mail.filter)
+        assert len(page.jobs) == 3
+        assert page.jobs[0].id == mail.newest
+        alone = await observe.failures(store, "report")
+        assert [one.job_type for one in alone.groups] == ["report"]
+
+
+async def test_only_the_newest_are_looked_at(db: Database) -> None:
+    fail(db, "mail", "old", "new", "new")
+    async with asking(db) as store:
+        told = await observe.failures(store, depth=2)
+    assert [(one.fingerprint, one.jobs) for one in told.groups] == [("new", 2)]
+    assert told.more
+
+
+def test_completed_jobs_are_not_walked_over(db: Database) -> None:
+    fail(db, "mail", "broken")
+    db.enqueue_many([{"job_type": "mail"}] * 500)
+    db.complete(db.claim("mail", batch=500))
+    today = db.value("select 'jobs_finished_' || to_char(howdah.today(), 'YYYYMMDD')")
+    with db.transaction():
+        read = (
+            "select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) "
+            "from pg_stat_xact_user_tables where relname = %s"
+        )
+        before = db.value(read, today)
+        assert len(db.rows("select * from howdah.recent_failures()")) == 1
+        assert db.value(read, today) - before < 20

@@ -39,9 +39,10 @@ class Queue:
     """A job queue in one PostgreSQL database.
 
     The database is `dsn`, else HOWDAH_DSN, else DATABASE_URL, else a private PostgreSQL that is
-    started for you. Behind PgBouncer in transaction mode say `pgbouncer=True`, and give a direct
-    `listen_dsn` if there is one: without it workers poll. A call that gets no answer within
-    `patience` fails as Unreachable, and its connection is given up.
+    started for you. A pooler such as PgBouncer before it is noticed, unless `pgbouncer` says; to
+    be told of new jobs at once behind one, give a direct `listen_dsn` (HOWDAH_LISTEN_DSN):
+    without it workers poll. A call that gets no answer within `patience` fails as Unreachable,
+    and its connection is given up.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Queue:
         dsn: str | None = None,
         *,
         listen_dsn: str | None = None,
-        pgbouncer: bool = False,
+        pgbouncer: bool | None = None,
         connections: int = 8,
         patience: timedelta = timedelta(seconds=30),
     ) -> None:

@@ -84,6 +84,12 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     show_default=True,
     help="How often to look for jobs nobody announced.",
 )
+@click.option(
+    "--listen-dsn",
+    metavar="DSN",
+    help="Where to be told of new jobs, if a pooler such as PgBouncer answers at --dsn.  "
+    "[default: HOWDAH_LISTEN_DSN]",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 @click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
 @dsn_option
@@ -97,6 +103,7 @@ def worker(
     silent_after: timedelta,
     stale_after: timedelta,
     poll: timedelta,
+    listen_dsn: str | None,
     log_level: str,
     log_json: bool,
     dsn: str | None,
@@ -114,11 +121,18 @@ def worker(
     log_to_stderr(log_level, log_json)
     if dsn is not None:
         os.environ["HOWDAH_DSN"] = dsn  # for the Queue() in the module that is imported now
+    if listen_dsn is not None:
+        os.environ["HOWDAH_LISTEN_DSN"] = listen_dsn
     queue = load_queue(target)
-    if dsn is not None and queue.store.shown_dsn != without_password(find_dsn(dsn) or ""):
+    if dsn is not None and queue.store.shown_dsn != _shown(dsn):
         raise BadInput(
             f"{target} is made with a DSN of its own, {queue.store.shown_dsn}; "
             "make it with Queue() to choose the database with --dsn"
+        )
+    if listen_dsn is not None and queue.store.shown_listen_dsn != _shown(listen_dsn):
+        raise BadInput(
+            f"{target} is made with a DSN of its own; "
+            "make it with Queue() to choose where to listen with --listen-dsn"
         )
     made = queue.worker(
         concurrency=concurrency,
@@ -132,6 +146,10 @@ def worker(
     )
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_work(queue, made))
+
+
+def _shown(dsn: str) -> str:
+    return without_password(find_dsn(dsn) or "")
 
 
 async def _work(queue: Queue, made: Worker) -> None:

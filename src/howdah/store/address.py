@@ -30,6 +30,19 @@ def find_dsn(given: str | None = None) -> str | None:
     return dsn
 
 
+def find_listen_dsn(given_dsn: str | None, given: str | None) -> str | None:
+    """Return where to listen, if not at the same address.
+
+    HOWDAH_LISTEN_DSN belongs to the address that the environment names, and to no other.
+    """
+    if given:
+        return find_dsn(given)
+    if given_dsn is None and find_dsn() is not None:
+        named = os.environ.get("HOWDAH_LISTEN_DSN")
+        return find_dsn(named) if named else None
+    return None
+
+
 def each_host(dsn: str) -> list[str]:
     """Split a DSN with several hosts into one per host, each asking for a server that takes writes.
 

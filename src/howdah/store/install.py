@@ -61,8 +61,9 @@ async def check(connection: Connection) -> None:
 
 async def install(connection: Connection) -> bool:
     """Make or upgrade the schema; returns whether anything had to be done."""
-    if _up_to_date(await installed(connection)):
-        return False
+    async with connection.transaction():  # of its own, so that it waits for no lock
+        if _up_to_date(await installed(connection)):
+            return False
     async with connection.transaction():
         await connection.execute("set local search_path = pg_catalog")
         await connection.execute("select pg_advisory_xact_lock(1752135524, 3)")

@@ -103,6 +103,8 @@ class Listener:
                 await self._listen_until_lost()
                 wait = 0.1
             except (HowdahError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+                if not self._store.can_listen:
+                    return
                 _log.warning("listen.lost error=%s retry_in=%.1fs", error, wait)
             finally:
                 self._first.set()

@@ -23,6 +23,10 @@ IDLE = 300.0  # seconds after which a connection that nobody needs is closed
 CLOSING = 2.0  # seconds to say goodbye to the server
 
 
+class Closed(Exception):
+    """The pool was closed while somebody waited for a connection."""
+
+
 class Pool:
     """At most `size` connections, used in one event loop."""
 
@@ -36,8 +40,10 @@ class Pool:
         self._closed = False
 
     async def take(self) -> Connection:
-        """Lend a connection; the borrower gives it back."""
+        """Lend a connection; the borrower gives it back. Raises Closed once that has happened."""
         while True:
+            if self._closed:
+                raise Closed
             while self._idle:
                 connection, _ = self._idle.pop()
                 if not connection.is_closed():
@@ -65,6 +71,8 @@ class Pool:
         self._closed = True
         if self._sweeping is not None:
             self._sweeping.cancel()
+        while self._pass_on(None):
+            pass  # whoever waits finds out
         idle, self._idle = self._idle, []
         await asyncio.gather(*(_goodbye(connection) for connection, _ in idle))
 

@@ -61,6 +61,10 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
     said = str(error)
     if state == "HW001":
         return PayloadTooLarge(f"{said}. {error.hint}" if error.hint else said)
+    if state in ("26000", "42P05"):
+        return HowdahError(
+            f"a pooler in transaction mode answers at {shown_dsn}: leave out pgbouncer=False"
+        )
     if state in ("3F000", "42P01", "42883"):
         return SchemaMissing(f"{NOT_INSTALLED}. PostgreSQL said: {said}")
     if state == "42501":

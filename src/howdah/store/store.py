@@ -4,23 +4,28 @@ A call on a store that is not open opens it, and the first call checks that the 
 Every error passes through refusals.py. With
 no DSN the store joins the embedded PostgreSQL and installs the schema there by itself; on a
 database somebody else owns, installing is that somebody's decision.
+
+Behind a pooler in transaction mode no two transactions share a session: then every call is a
+transaction of its own, statements are not kept, and listening asks for a direct `listen_dsn`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Sequence
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import asyncpg
 
-from howdah.errors import Unreachable
+from howdah.errors import HowdahError, Unreachable
 from howdah.payload import MAX_BYTES
 from howdah.store import install
-from howdah.store.address import each_host, find_dsn
-from howdah.store.pool import Pool
+from howdah.store.address import each_host, find_dsn, find_listen_dsn
+from howdah.store.pool import Closed, Pool
 from howdah.store.redact import without_password, without_pieces
 from howdah.store.refusals import from_postgres
 
@@ -32,6 +37,18 @@ if TYPE_CHECKING:
     Connection = asyncpg.Connection[asyncpg.Record]
 
 CONNECTING = 10.0  # seconds to get through to a server, at most
+KEPT_STATEMENTS = 200
+# A session that we alone use has no statements under names that we have yet to give.
+STATEMENT_OF_ANOTHER = (
+    asyncpg.DuplicatePreparedStatementError,
+    asyncpg.InvalidSQLStatementNameError,
+)
+DEAF = (
+    "jobs are looked for four times a second: to be told of them at once, give a direct listen_dsn "
+    "(HOWDAH_LISTEN_DSN)"
+)
+
+_log = logging.getLogger("howdah.store")
 
 
 class Store:
@@ -42,14 +59,14 @@ class Store:
         dsn: str | None = None,
         *,
         listen_dsn: str | None = None,
-        pgbouncer: bool = False,
+        pgbouncer: bool | None = None,  # None: find out
         connections: int = 8,
         patience: float = 30.0,
     ) -> None:
         self.payload_limit: int = MAX_BYTES  # until the database has said what holds there
         self._given = find_dsn(dsn)
-        self._listen_dsn = find_dsn(listen_dsn) if listen_dsn else None
-        self._pgbouncer = pgbouncer
+        self._listen_dsn = find_listen_dsn(dsn, listen_dsn)
+        self._pgbouncer = False if self._given is None else pgbouncer
         self._connections = connections
         self._patience = patience  # seconds for an answer, after which the connection is given up
         self.statements: int = 0  # how many calls were made, for those who measure
@@ -79,12 +96,17 @@ class Store:
     @property
     def pooled(self) -> bool:
         """Whether a pooler stands before the server, which may swap sessions."""
-        return self._pgbouncer
+        return self._pgbouncer is True
 
     @property
     def can_listen(self) -> bool:
         """Whether being told is possible: not through a pooler that swaps sessions."""
-        return self._listen_dsn is not None or not self._pgbouncer
+        return self._listen_dsn is not None or not self.pooled
+
+    @property
+    def shown_listen_dsn(self) -> str | None:
+        """Where messages are heard, if not at the same address: without its password."""
+        return without_password(self._listen_dsn) if self._listen_dsn else None
 
     async def open(self) -> None:
         """Open the store, unless it is open."""
@@ -107,7 +129,8 @@ class Store:
     async def install(self) -> bool:
         """Make or upgrade the schema; returns whether anything had to be done."""
         await self._join_embedded()
-        connection = await self._connect(self._dsn, patience=None)  # a migration takes its time
+        # a migration takes its time, and needs no statement twice
+        connection = await self._connect(self._dsn, patience=None, statements=0)
         try:
             return await install.install(connection)
         except BaseException as error:
@@ -141,10 +164,37 @@ class Store:
         return await self._connect(self._dsn, self._patience)
 
     async def connect_to_listen(self) -> Connection:
-        """Open one connection on which LISTEN works."""
-        return await self._connect(self._listen_dsn or self._dsn, self._patience)
+        """Open one connection on which LISTEN works; refuses one that a pooler answers."""
+        connection = await self._connect(self._listen_dsn or self._dsn, self._patience)
+        try:
+            if self._pgbouncer is not False and await _is_pooled(connection):
+                if self._listen_dsn is None:
+                    await self._mark_pooled()
+                shown = self.shown_listen_dsn or self.shown_dsn
+                raise HowdahError(f"no messages come from {shown}: a pooler answers there")
+        except BaseException as error:
+            connection.terminate()
+            self.refuse(error)
+        return connection
 
-    async def _connect(self, dsn: str | None, patience: float | None) -> Connection:
+    async def _mark_pooled(self) -> None:
+        """Begin anew with connections that keep nothing in a session."""
+        if self.pooled:
+            return
+        self._pgbouncer = True
+        _log.warning(
+            "store.pooled a pooler such as PgBouncer answers at %s: every call is a transaction of "
+            "its own%s",
+            self.shown_dsn,
+            "" if self.can_listen else f", and {DEAF}",
+        )
+        if self._pool is not None:
+            old, self._pool = self._pool, Pool(self.connect, self._connections)
+            await old.close()
+
+    async def _connect(
+        self, dsn: str | None, patience: float | None, statements: int = KEPT_STATEMENTS
+    ) -> Connection:
         """Connect to the first host that takes writes; each of several gets its share of time."""
         try:
             hosts = [dsn] if dsn is None else each_host(dsn)
@@ -156,8 +206,8 @@ class Store:
                     host,
                     timeout=min(CONNECTING, self._patience) / len(hosts),
                     command_timeout=patience,
-                    statement_cache_size=0 if self._pgbouncer else 200,
-                    server_settings=None if self._pgbouncer else {"application_name": "howdah"},
+                    statement_cache_size=0 if self.pooled else statements,
+                    server_settings=None if self.pooled else {"application_name": "howdah"},
                 )
             except ValueError as error:  # asyncpg's word for a DSN it cannot read
                 raise self._unreadable(error, dsn) from None
@@ -184,27 +234,57 @@ class Store:
             return await connection.fetchval(sql, *args)
 
     async def _take(self) -> tuple[Pool, Connection]:
-        pool = self._pool
-        if pool is None or self._loop is not asyncio.get_running_loop():
-            await self.open()
-            pool = self._pool
-            assert pool is not None
         self.statements += 1
-        connection = await pool.take()
-        if not self._checked:
+        while True:
+            pool = self._pool
+            if pool is None or self._loop is not asyncio.get_running_loop():
+                await self.open()
+                pool = self._pool
+                assert pool is not None
             try:
-                await self._check(connection)
-            except BaseException as error:
-                pool.give(connection)
-                self.refuse(error)
-        return pool, connection
+                connection = await pool.take()
+            except Closed:
+                continue
+            if not self._checked:
+                try:
+                    await self._check(connection)
+                except BaseException as error:
+                    pool.give(connection)
+                    self.refuse(error)
+            if pool is self._pool:
+                return pool, connection
+            pool.give(connection)  # of a pool made before we knew who answers
 
     async def _check(self, connection: Connection) -> None:
         """Refuse a schema that does not fit, and learn what holds in this database."""
-        await install.check(connection)
-        limit = await connection.fetchval("select howdah.option('max_payload_bytes')")
-        self.payload_limit = int(limit)
+        try:
+            async with connection.transaction():
+                await install.check(connection)
+                learned = await connection.fetchrow(
+                    "select howdah.option('max_payload_bytes')::int, pg_backend_pid()"
+                )
+        except STATEMENT_OF_ANOTHER:
+            if self._pgbouncer is not None:
+                raise
+            await self._mark_pooled()
+            return
+        assert learned is not None
+        if self._pgbouncer is None:
+            if learned[1] != connection.get_server_pid():
+                await self._mark_pooled()
+                return
+            self._pgbouncer = False
+        self.payload_limit = learned[0]
         self._checked = True
+
+    @asynccontextmanager
+    async def together(self, connection: Connection) -> AsyncGenerator[None]:
+        """Let what is done inside meet one session, where a pooler might swap it."""
+        if self.pooled:
+            async with connection.transaction():
+                yield
+        else:
+            yield
 
     def refuse(self, error: BaseException) -> NoReturn:
         """Raise the error in howdah's own words, or as it is where it is not ours to change."""
@@ -254,6 +334,16 @@ class Lent:
             self._pool.give(self._connection)
         if error is not None:
             self._store.refuse(error)
+
+
+async def _is_pooled(connection: Connection) -> bool:
+    """Whether somebody else than the server let us in: its process has another number."""
+    try:
+        async with connection.transaction():
+            server = await connection.fetchval("select pg_backend_pid()")
+    except STATEMENT_OF_ANOTHER:
+        return True
+    return server != connection.get_server_pid()
 
 
 def _spoils(error: BaseException) -> bool:

@@ -1,0 +1,154 @@
+"""Bouncer: a real PgBouncer in transaction mode before a server of the tests' own.
+
+Few server connections and many clients, so that two statements of one client meet different
+sessions all the time: what depends on a session breaks here within a few calls.
+
+PgBouncer is found on PATH, or installed from Debian's package by whoever is root. Otherwise the
+tests are skipped, and say what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.stories.server import PgServer
+
+HOW = "install Debian's package `pgbouncer`, or any other, so that `pgbouncer` is on PATH"
+
+
+@cache
+def find_pgbouncer() -> str:
+    """Return the program; install it where that is ours to do."""
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
+    if found := shutil.which("pgbouncer", path=path):
+        return found
+    apt = shutil.which("apt-get")
+    if os.geteuid() == 0 and apt is not None:
+        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for words in (
+            ("install", "-y", "--no-install-recommends", "pgbouncer"),
+            ("update",),
+            ("install", "-y", "--no-install-recommends", "pgbouncer"),
+        ):
+            subprocess.run([apt, "-qq", *words], capture_output=True, env=quiet, timeout=300)
+            if found := shutil.which("pgbouncer", path=path):
+                return found
+    pytest.skip(f"PGBOUNCER NOT TESTED: {HOW}")
+
+
+class Bouncer:
+    """A running PgBouncer, and the server behind it."""
+
+    def __init__(self, server: PgServer, port: int) -> None:
+        self.server = server
+        self.port = port
+
+    def dsn(self, database: str) -> str:
+        return (
+            f"postgresql://postgres:{self.server.password}@127.0.0.1:{self.port}/{database}"
+            "?sslmode=disable"
+        )
+
+    def direct(self, database: str) -> str:
+        return self.server.dsn(database)
+
+
+def settings(server: PgServer, port: int, folder: Path, mode: str, sessions: int) -> str:
+    return f"""\
+[databases]
+* = host=127.0.0.1 port={server.port}
+
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = md5
+auth_file = {folder / "users.txt"}
+pool_mode = {mode}
+default_pool_size = {sessions}
+max_client_conn = 500
+server_round_robin = 1
+logfile = {folder / "pgbouncer.log"}
+pidfile = {folder / "pgbouncer.pid"}
+"""
+
+
+@contextmanager
+def bouncing(
+    server: PgServer, folder: Path, *, mode: str = "transaction", sessions: int = 4
+) -> Generator[Bouncer]:
+    """Run PgBouncer for as long as it is needed."""
+    program = find_pgbouncer()
+    port = _free_port()
+    (folder / "users.txt").write_text(f'"postgres" "{server.password}"\n')
+    (folder / "pgbouncer.ini").write_text(settings(server, port, folder, mode, sessions))
+    (folder / "pgbouncer.log").touch()
+    user = _somebody() if os.geteuid() == 0 else None  # it refuses to run as root
+    if user is not None:
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, user.pw_uid, user.pw_gid)
+        for above in (folder, *folder.parents):
+            if above.owner() != "root" or above == Path("/"):
+                continue
+            above.chmod(above.stat().st_mode | 0o011)
+    process = subprocess.Popen(
+        [program, str(folder / "pgbouncer.ini")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        user=user.pw_uid if user else None,
+        group=user.pw_gid if user else None,
+        extra_groups=[] if user else None,
+    )
+    try:
+        made = Bouncer(server, port)
+        _wait_until_it_answers(made, process, folder / "pgbouncer.log")
+        yield made
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _somebody() -> pwd.struct_passwd:
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    pytest.skip("PGBOUNCER NOT TESTED: it refuses to run as root, and there is no other user")
+
+
+def _wait_until_it_answers(bouncer: Bouncer, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + 30
+    while not _answers(bouncer):
+        said = log.read_text(errors="replace")[-2000:]
+        assert process.poll() is None, f"PgBouncer has ended: {said}"
+        assert time.monotonic() < until, f"PgBouncer does not answer: {said}"
+        time.sleep(0.02)
+
+
+def _answers(bouncer: Bouncer) -> bool:
+    try:
+        psycopg.connect(bouncer.dsn("postgres"), connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])

@@ -1,0 +1,33 @@
+"""A server of its own, and PgBouncer before it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator
+
+import pytest
+
+from howdah.client_sync import SyncQueue
+from tests.pgbouncer.bouncer import Bouncer, bouncing, find_pgbouncer
+from tests.security.server import running
+
+
+@pytest.fixture(scope="session")
+def bouncer(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bouncer]:
+    find_pgbouncer()
+    with (
+        running(tmp_path_factory.mktemp("pg")) as server,
+        bouncing(server, tmp_path_factory.mktemp("bouncer")) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+def database(bouncer: Bouncer) -> Generator[str]:
+    """The name of a fresh database with the schema in it, on the server behind PgBouncer."""
+    name = f"pooled_{secrets.token_hex(4)}"
+    bouncer.server.value(f"create database {name}")
+    with SyncQueue(bouncer.direct(name)) as queue:
+        queue.install()
+    yield name
+    bouncer.server.value(f"drop database {name} with (force)")

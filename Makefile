@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix check format states sync docs sql bench bench-quick bench-bad-days bench-memory bench-growth
+.PHONY: help setup demo clean test test-matrix check audit format states sync docs sql bench bench-quick bench-bad-days bench-memory bench-growth
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -47,6 +47,10 @@ check: $(READY)  ## format, lint, types, layers, generated files: everything CI 
 	$(BIN)/python tools/write_states.py --check
 	$(BIN)/python tools/write_sync.py --check
 	$(BIN)/python tools/write_sql_reference.py --check
+	$(BIN)/python tools/audit.py
+
+audit: $(READY)  ## ask the advisory database about every dependency, and fail if nobody answers
+	$(BIN)/python tools/audit.py --require
 
 format: $(READY)  ## format the code and mend what can be mended
 	$(RUN) ruff format .

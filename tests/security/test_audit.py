@@ -1,0 +1,117 @@
+"""The audit of our dependencies never stays silent: clean, vulnerable, or loudly not done."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from tests.support.processes import ROOT
+
+Answer = Callable[[list[dict[str, Any]]], Any]
+
+
+@contextmanager
+def advisory_database(answer: Answer) -> Generator[str]:
+    """Run a database of advisories that speaks OSV's protocol; yields its address."""
+
+    class Desk(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers["Content-Length"])
+            said = json.dumps(answer(json.loads(self.rfile.read(length))["queries"])).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Keep quiet."""
+
+    server = HTTPServer(("127.0.0.1", 0), Desk)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1/querybatch"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def audit(url: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "tools/audit.py", *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "HOWDAH_AUDIT_URL": url, "no_proxy": "*"},
+        timeout=60,
+    )
+
+
+def test_every_dependency_is_asked_about() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def nothing_known(queries: list[dict[str, Any]]) -> Any:
+        asked.extend(queries)
+        results: list[Any] = [{}] * len(queries)
+        return {"results": results}
+
+    with advisory_database(nothing_known) as url:
+        done = audit(url)
+    assert done.returncode == 0, done.stderr
+    assert "no known vulnerabilities" in done.stdout
+    names = {query["package"]["name"].lower() for query in asked}
+    assert {"asyncpg", "click", "msgspec", "rich"} <= names
+    assert all(query["version"] and query["package"]["ecosystem"] == "PyPI" for query in asked)
+
+
+def test_a_known_vulnerability_fails_the_check() -> None:
+    def one_known(queries: list[dict[str, Any]]) -> Any:
+        return {
+            "results": [
+                {"vulns": [{"id": "PYSEC-2030-1"}]} if q["package"]["name"] == "click" else {}
+                for q in queries
+            ]
+        }
+
+    with advisory_database(one_known) as url:
+        done = audit(url)
+    assert done.returncode == 1
+    assert "click" in done.stderr
+    assert "PYSEC-2030-1" in done.stderr
+    assert "no known vulnerabilities" not in done.stdout
+
+
+@pytest.mark.parametrize("answer", [[], {}, {"results": []}, {"results": 5}, "no"])
+def test_what_is_no_answer_is_not_taken_for_good_news(answer: Any) -> None:
+    with advisory_database(lambda _: answer) as url:
+        done = audit(url)
+    assert "DEPENDENCIES NOT AUDITED" in done.stderr
+    assert "no known vulnerabilities" not in done.stdout
+
+
+def test_without_a_network_it_says_loudly_that_nothing_is_known() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: refused for sure
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+        done, required = audit(url), audit(url, "--require")
+    for one in (done, required):
+        assert one.stderr.startswith("DEPENDENCIES NOT AUDITED")
+        assert one.stdout == ""
+    assert done.returncode == 0, "a check on a machine without a network goes on"
+    assert required.returncode == 1, "a release does not"
+
+
+def test_the_check_runs_it() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    check = makefile.partition("\ncheck:")[2].partition("\n\n")[0]
+    assert "tools/audit.py" in check

@@ -99,6 +99,20 @@ WRONG_LEASES: dict[str, Callable[[Claimed], Claimed]] = {
 }
 
 
+def test_every_verb_is_tried_and_every_listed_move_is_made() -> None:
+    """What the tests below cover, read from the same tables as they are."""
+    assert {act.split()[0] for act in (*FENCED, *UNFENCED)} == {str(verb) for verb in Verb}
+    made = {
+        (Verb(act.split()[0]), state_at(stage), target)
+        for act in (*FENCED, *UNFENCED)
+        for stage in STAGES
+        for last in (False, True)
+        if (target := target_of(act, stage, last=last)) is not None
+    }
+    assert made == MOVES
+    assert {state_at(stage) for stage in STAGES} == set(State)
+
+
 def target_of(act: str, stage: str, *, last: bool) -> State | None:
     """Where the moves say this leads; None where they list nothing."""
     verb = Verb(act.split()[0])
@@ -177,6 +191,18 @@ def test_a_beat_tells_what_is_lost_and_changes_no_job(shared_db: Database, stage
     before = untouched(shared_db, case)
     lost = shared_db.beat(case.lease.worker_id, [case.lease])
     assert lost == (set() if stage in ("claimed", "running") else {case.job})
+    assert untouched(shared_db, case) == before
+
+
+@pytest.mark.parametrize("wrong", WRONG_LEASES)
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_beat_with_a_wrong_lease_is_told_that_it_is_lost(
+    shared_db: Database, stage: str, wrong: str
+) -> None:
+    case = bring_to(shared_db, stage, last=False)
+    before = untouched(shared_db, case)
+    lease = WRONG_LEASES[wrong](case.lease)
+    assert shared_db.beat(lease.worker_id, [lease]) == {lease.id}
     assert untouched(shared_db, case) == before
 
 

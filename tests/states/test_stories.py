@@ -2,16 +2,18 @@
 
 The model is a dozen fields per job and says what each step must answer. After every step the
 rows are compared with the model, and the counts that queue_depth tells with the rows. Leases
-are drawn from all that were ever handed out, so most of them are old. The guard stands
-behind it, so a step that makes an unlisted move ends the story as well.
+are right, old, another worker's or from the future. The guard stands behind it, so a step that
+makes an unlisted move ends the story as well. What chance does not bring about in a few stories is
+chosen: every verb meets every state with every kind of lease there can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from itertools import product
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 import pytest
@@ -19,6 +21,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -100,13 +103,72 @@ class Model:
         return sorted(ready, key=lambda job: job.rank)
 
 
+LEASES = ("right", "old", "another's", "of a later attempt")
+FENCED = ("start", "progress", "emit", "complete", "retry", "fail", "release")
+MEETINGS = {
+    *product([*FENCED, "cancel by its worker"], State, LEASES[1:]),
+    *product([*FENCED, "cancel by its worker"], [State.CLAIMED, State.RUNNING], LEASES[:1]),
+    *product(["claim", "cancel", "requeue", "promote", "recover"], State, ["none"]),
+    *product(["plain recover"], State, ["none"]),
+}
+Meeting = tuple[str, State, str]  # verb, state, lease
+
+
+T = TypeVar("T")
+
+
+class Chosen(dict[str, object]):
+    """Stands in for chance where a test knows what it wants, by the name of the choice."""
+
+
+Data: TypeAlias = st.DataObject | Chosen
+
+
+def pick(data: Data, options: Sequence[T], name: str) -> T:
+    if isinstance(data, Chosen):
+        return next(option for option in options if option == data.get(name, option))
+    return data.draw(st.sampled_from(options), name)
+
+
 class Stories(RuleBasedStateMachine):
     def __init__(self, db: Database) -> None:
         super().__init__()
         self.db = db
+        self.met: set[Meeting] = set()
         self.model = Model()
         db.execute("truncate jobs, workers, finished_counts, job_events, guard.leaving")
         db.clock.advance(-db.clock.offset)
+
+    @initialize()
+    def begin_with_a_job_in_every_state(self) -> None:
+        """Each on its second attempt, so that there is an old lease too. The pending one last."""
+        for state in reversed(State):
+            job = self.known(Told(self.db.enqueue("mail", max_attempts=4), "mail", 100, 4))
+            claims: list[Claimed] = []
+            for job.attempts in (1, 2):
+                claims = self.db.claim("mail", worker="first")
+                assert [(c.id, c.attempts) for c in claims] == [(job.id, job.attempts)]
+                self.model.leases += claims
+                if job.attempts == 1 or state is State.PENDING:
+                    self.db.retry(claims)
+                    job.errors += 1
+            job.state, job.worker = state, None if state is State.PENDING else "first"
+            match state:
+                case State.PENDING:
+                    self.joins_the_line(job)
+                case State.CLAIMED:
+                    pass
+                case State.RUNNING:
+                    self.db.start(claims)
+                case State.COMPLETED:
+                    self.db.complete(claims)
+                    job.progress = 100
+                case State.FAILED:
+                    self.db.fail(claims)
+                    job.errors += 1
+                case State.CANCELLED:
+                    self.db.cancel(job.id)
+                    job.errors += 1
 
     # ── enqueue ──
 
@@ -133,6 +195,7 @@ class Stories(RuleBasedStateMachine):
 
     @rule(job_types=st.sets(types, min_size=1), worker=workers, batch=st.integers(1, 4))
     def claim(self, job_types: set[str], worker: str, batch: int) -> None:
+        self.meets_all("claim", lambda job: job.job_type in job_types)
         expected = self.model.line(job_types)[:batch]
         claims = self.db.claim(*job_types, worker=worker, batch=batch)
         assert [claim.id for claim in claims] == [job.id for job in expected]
@@ -142,12 +205,37 @@ class Stories(RuleBasedStateMachine):
             assert claim.attempts == job.attempts
         self.model.leases += claims
 
-    def with_a_lease(
-        self, data: st.DataObject, act: Callable[[list[Claimed]], set[UUID]]
-    ) -> Told | None:
-        """Act with some lease, mostly an old one; returns the job if it was still the right one."""
-        lease = data.draw(st.sampled_from(self.model.leases), "lease")
+    def some_lease(self, data: Data, verb: str) -> tuple[Claimed, Told | None]:
+        """Draw a lease, of a job in any state and of any kind; and the job, if it still holds it.
+
+        First the state and then the job, so that states in which few jobs are come up as often.
+        """
+        leased = [self.model.jobs[id] for id in dict.fromkeys(c.id for c in self.model.leases)]
+        states = [state for state in State if any(job.state is state for job in leased)]
+        state = pick(data, states, "state")
+        job = pick(data, [job for job in leased if job.state is state], "job")
+        handed_out = [lease for lease in self.model.leases if lease.id == job.id]
+        kind = pick(data, LEASES, "lease")
+        lease = handed_out[-1]
+        if kind == "old" and len(handed_out) > 1:
+            lease = handed_out[0]
+        elif kind == "another's":
+            lease = lease.by("somebody else")
+        elif kind == "of a later attempt":
+            lease = lease._replace(attempts=lease.attempts + 1)
         holder = self.model.holder(lease)
+        if holder is not None:
+            kind = "right"
+        elif kind == "right":
+            kind = "old"
+        self.met.add((verb, state, kind))
+        return lease, holder
+
+    def with_a_lease(
+        self, data: Data, verb: str, act: Callable[[list[Claimed]], set[UUID]]
+    ) -> Told | None:
+        """Act with some lease; returns the job if it was the right one."""
+        lease, holder = self.some_lease(data, verb)
         assert act([lease]) == ({lease.id} if holder else set())
         return holder
 
@@ -156,9 +244,8 @@ class Stories(RuleBasedStateMachine):
 
     @precondition(has_leases)
     @rule(data=st.data())
-    def start(self, data: st.DataObject) -> None:
-        lease = data.draw(st.sampled_from(self.model.leases), "lease")
-        holder = self.model.holder(lease)
+    def start(self, data: Data) -> None:
+        lease, holder = self.some_lease(data, "start")
         starts = holder is not None and holder.state is State.CLAIMED
         assert self.db.start([lease]) == ({lease.id} if starts else set())
         if holder is not None:
@@ -166,14 +253,16 @@ class Stories(RuleBasedStateMachine):
 
     @precondition(has_leases)
     @rule(data=st.data(), percent=st.integers(0, 100))
-    def progress(self, data: st.DataObject, percent: int) -> None:
-        if job := self.with_a_lease(data, lambda leases: self.db.progress(leases, percent)):
+    def progress(self, data: Data, percent: int) -> None:
+        if job := self.with_a_lease(
+            data, "progress", lambda leases: self.db.progress(leases, percent)
+        ):
             job.progress = percent
 
     @precondition(has_leases)
     @rule(data=st.data())
-    def emit(self, data: st.DataObject) -> None:
-        if job := self.with_a_lease(data, lambda leases: self.db.emit(leases, "news")):
+    def emit(self, data: Data) -> None:
+        if job := self.with_a_lease(data, "emit", lambda leases: self.db.emit(leases, "news")):
             job.events += 1
 
     @rule(worker=workers)
@@ -188,15 +277,17 @@ class Stories(RuleBasedStateMachine):
 
     @precondition(has_leases)
     @rule(data=st.data())
-    def complete(self, data: st.DataObject) -> None:
-        if job := self.with_a_lease(data, self.db.complete):
+    def complete(self, data: Data) -> None:
+        if job := self.with_a_lease(data, "complete", self.db.complete):
             job.state, job.progress = State.COMPLETED, 100
 
     @precondition(has_leases)
     @rule(data=st.data(), delay=st.none() | minutes)
-    def retry(self, data: st.DataObject, delay: int | None) -> None:
+    def retry(self, data: Data, delay: int | None) -> None:
         later = None if delay is None else length(delay)
-        if job := self.with_a_lease(data, lambda leases: set(self.db.retry(leases, delay=later))):
+        if job := self.with_a_lease(
+            data, "retry", lambda leases: set(self.db.retry(leases, delay=later))
+        ):
             job.errors += 1
             if job.last:
                 job.state = State.FAILED
@@ -205,26 +296,40 @@ class Stories(RuleBasedStateMachine):
 
     @precondition(has_leases)
     @rule(data=st.data())
-    def fail(self, data: st.DataObject) -> None:
-        if job := self.with_a_lease(data, self.db.fail):
+    def fail(self, data: Data) -> None:
+        if job := self.with_a_lease(data, "fail", self.db.fail):
             job.state = State.FAILED
             job.errors += 1
 
     @precondition(has_leases)
     @rule(data=st.data(), delay=st.none() | minutes)
-    def release(self, data: st.DataObject, delay: int | None) -> None:
+    def release(self, data: Data, delay: int | None) -> None:
         later = None if delay is None else length(delay)
-        if job := self.with_a_lease(data, lambda leases: self.db.release(leases, later)):
+        if job := self.with_a_lease(data, "release", lambda leases: self.db.release(leases, later)):
             job.attempts -= 1
             self.goes_back(job, delay)
+
+    @precondition(has_leases)
+    @rule(data=st.data())
+    def cancel_held(self, data: Data) -> None:
+        if job := self.with_a_lease(data, "cancel by its worker", self.db.cancel_held):
+            job.state = State.CANCELLED
+            job.errors += 1
 
     def has_jobs(self) -> bool:
         return bool(self.model.jobs)
 
+    def some_job(self, data: Data, verb: str) -> Told:
+        jobs = list(self.model.jobs.values())
+        states = [state for state in State if any(job.state is state for job in jobs)]
+        state = pick(data, states, "state")
+        self.met.add((verb, state, "none"))
+        return pick(data, [job for job in jobs if job.state is state], "job")
+
     @precondition(has_jobs)
     @rule(data=st.data())
-    def cancel(self, data: st.DataObject) -> None:
-        job = data.draw(st.sampled_from(list(self.model.jobs.values())), "job")
+    def cancel(self, data: Data) -> None:
+        job = self.some_job(data, "cancel")
         assert self.db.cancel(job.id) == ({job.id} if job.state in LIVE else set())
         if job.state in LIVE:
             job.errors += job.held
@@ -234,8 +339,8 @@ class Stories(RuleBasedStateMachine):
 
     @precondition(has_jobs)
     @rule(data=st.data(), attempts=st.integers(1, 2))
-    def requeue(self, data: st.DataObject, attempts: int) -> None:
-        job = data.draw(st.sampled_from(list(self.model.jobs.values())), "job")
+    def requeue(self, data: Data, attempts: int) -> None:
+        job = self.some_job(data, "requeue")
         again = job.state in (State.FAILED, State.CANCELLED)
         assert self.db.requeue(job.id, attempts=attempts) == ({job.id} if again else set())
         if again:
@@ -250,6 +355,7 @@ class Stories(RuleBasedStateMachine):
 
     @rule()
     def promote(self) -> None:
+        self.meets_all("promote")
         due = {
             job.id
             for job in self.model.jobs.values()
@@ -261,6 +367,7 @@ class Stories(RuleBasedStateMachine):
 
     @rule()
     def recover(self) -> None:
+        self.meets_all("recover")
         stale = [job for job in self.model.jobs.values() if job.held and self.is_silent(job)]
         moved = {job.id: State.FAILED if job.last else State.PENDING for job in stale}
         assert self.db.recover_stale_jobs(length(TIMEOUT)) == moved
@@ -282,14 +389,12 @@ class Stories(RuleBasedStateMachine):
     def holds_something(self) -> bool:
         return any(job.held for job in self.model.jobs.values())
 
-    def some_held(self, data: st.DataObject) -> Told:
-        return data.draw(
-            st.sampled_from([job for job in self.model.jobs.values() if job.held]), "held job"
-        )
+    def some_held(self, data: Data) -> Told:
+        return pick(data, [job for job in self.model.jobs.values() if job.held], "held job")
 
     @precondition(holds_something)
     @rule(data=st.data())
-    def plain_complete(self, data: st.DataObject) -> None:
+    def plain_complete(self, data: Data) -> None:
         job = self.some_held(data)
         told = self.db.execute(
             "update jobs set status='completed', progress=100, completed_at=now() where id=%s",
@@ -300,7 +405,7 @@ class Stories(RuleBasedStateMachine):
 
     @precondition(holds_something)
     @rule(data=st.data())
-    def plain_fail(self, data: st.DataObject) -> None:
+    def plain_fail(self, data: Data) -> None:
         job = self.some_held(data)
         told = self.db.execute(
             "update jobs set status = case when attempts >= max_attempts then 'failed' "
@@ -316,6 +421,7 @@ class Stories(RuleBasedStateMachine):
 
     @rule()
     def plain_recover(self) -> None:
+        self.meets_all("plain recover")
         stale = [
             job
             for job in self.model.jobs.values()
@@ -330,6 +436,12 @@ class Stories(RuleBasedStateMachine):
         assert told == len(stale)
         for job in stale:
             self.goes_back(job, None)
+
+    # ── what has met what ──
+
+    def meets_all(self, verb: str, among: Callable[[Told], bool] = lambda job: True) -> None:
+        """Note that a verb which names no job has passed by all of these."""
+        self.met |= {(verb, job.state, "none") for job in self.model.jobs.values() if among(job)}
 
     # ── the model's own moves ──
 
@@ -402,10 +514,46 @@ def test_any_story_ends_as_the_model_says(db: Database) -> None:
     run_state_machine_as_test(
         OnThisDatabase,
         settings=settings(
-            max_examples=40,
+            max_examples=60,
             stateful_step_count=40,
             derandomize=True,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         ),
     )
+
+
+ACTS: dict[str, Callable[[Stories, Chosen], None]] = {
+    "start": lambda story, chosen: story.start(data=chosen),
+    "progress": lambda story, chosen: story.progress(data=chosen, percent=50),
+    "emit": lambda story, chosen: story.emit(data=chosen),
+    "complete": lambda story, chosen: story.complete(data=chosen),
+    "retry": lambda story, chosen: story.retry(data=chosen, delay=None),
+    "fail": lambda story, chosen: story.fail(data=chosen),
+    "release": lambda story, chosen: story.release(data=chosen, delay=None),
+    "cancel by its worker": lambda story, chosen: story.cancel_held(data=chosen),
+    "cancel": lambda story, chosen: story.cancel(data=chosen),
+    "requeue": lambda story, chosen: story.requeue(data=chosen, attempts=1),
+    "claim": lambda story, chosen: story.claim(job_types={"mail"}, worker="second", batch=4),
+    "promote": lambda story, chosen: story.promote(),
+    "recover": lambda story, chosen: story.recover(),
+    "plain recover": lambda story, chosen: story.plain_recover(),
+}
+
+
+@pytest.mark.parametrize("verb", ACTS)
+def test_every_verb_meets_every_state_with_every_kind_of_lease(db: Database, verb: str) -> None:
+    met: set[Meeting] = set()
+    expected = {meeting for meeting in MEETINGS if meeting[0] == verb}
+    for _, state, lease in sorted(expected):
+        for minutes in (0, 2 * TIMEOUT):  # while the holder may still be at it, and long after
+            story = Stories(db)
+            story.begin_with_a_job_in_every_state()
+            story.advance_the_clock(by=minutes)
+            ACTS[verb](story, Chosen(state=state, lease=lease))
+            story.the_rows_are_as_the_model_says()
+            story.the_events_are_numbered_without_gaps()
+            story.the_counts_are_true()
+            met |= story.met
+    assert met == expected
+    assert {act for act, _, _ in MEETINGS} == set(ACTS)

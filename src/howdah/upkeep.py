@@ -4,8 +4,8 @@ In SQL  sql/70_upkeep/
 
 There is no leader to die: whoever asks first does a round, in one transaction, and the others
 get nothing to do. A round says when the next waiting job is due, so that it is let into the
-line on time and not a polling interval late. Whoever could not reach the database itself judges
-nobody by their silence until the others have had time to come back, too.
+line on time and not a polling interval late. A worker that was itself cut off judges nobody by
+their silence until the others have had time to come back, too.
 """
 
 from __future__ import annotations
@@ -35,15 +35,12 @@ class Upkeep:
         *,
         every: timedelta,
         stale_after: timedelta,
-        silent_after: timedelta,
     ) -> None:
         self._store = store
         self._worker_id = worker_id
         self._every = every.total_seconds()
         self._stale_after = stale_after
-        self._silent_after = silent_after.total_seconds()
         self._prune_due = 0.0
-        self._judges_from = 0.0
 
     async def step(self) -> float:
         """Do one round; returns how many seconds the next one can wait."""
@@ -52,12 +49,7 @@ class Upkeep:
             self._prune_due = now + _PRUNE_EVERY
             for name in await call.prune(self._store):
                 _log.info("upkeep.pruned partition=%s", name)
-        if now < self._judges_from:
-            await call.promote(self._store)
-            return self._jittered()
         kept = await call.upkeep(self._store, self._stale_after, self._worker_id)
-        if time.monotonic() - now > self._silent_after / 2:
-            self._cut_off()
         if kept is None:
             return self._jittered()
         if kept.recovered or kept.failed:
@@ -79,13 +71,8 @@ class Upkeep:
                 if not passing(error):
                     raise
                 _log.warning("upkeep.waiting error=%s", error)
-                self._cut_off()
                 wait = self._jittered()
             await asyncio.sleep(max(wait, 0.001))
-
-    def _cut_off(self) -> None:
-        """Notice that the database could not be reached, perhaps by nobody."""
-        self._judges_from = time.monotonic() + self._silent_after
 
     def _jittered(self) -> float:
         return self._every * random.uniform(0.8, 1.2)  # noqa: S311 - spreads the workers, no more

@@ -99,13 +99,7 @@ class Worker:
         self._line = Line(taken)
         self._buffer = Buffer(batch_size)
         self._reports = Reports()
-        self._upkeep = Upkeep(
-            store,
-            self.id,
-            every=upkeep_every,
-            stale_after=stale_after,
-            silent_after=silent_after,
-        )
+        self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
         self._measures = Measures(store, self.id, self._drain)
         self._strays = Strays(store, self.id, self._known)
         self._behind = Behind(self._line, lambda n: self._claim(n, look_back), self._take)

@@ -2,73 +2,81 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 
-from howdah import Queue, State
-from howdah.upkeep import Upkeep
-from tests.support.waiting import eventually
+import pytest
 
-LEASE = timedelta(seconds=1)
-SILENT = "update howdah.workers set beat_at = beat_at - interval '1 hour' where id = $1"
+from howdah.states import State
+from tests.support import Database
 
+pytestmark = pytest.mark.engine
 
-def upkeep_of(queue: Queue, worker_id: str) -> Upkeep:
-    return Upkeep(
-        queue.store,
-        worker_id,
-        every=timedelta(seconds=1),
-        stale_after=timedelta(minutes=5),
-        silent_after=LEASE,
-    )
+LEASE = timedelta(seconds=15)
+BEAT = LEASE / 5
 
 
-async def beat(queue: Queue, worker_id: str) -> None:
-    await queue.store.fetch("select howdah.beat($1, p_silent_after => $2)", worker_id, LEASE)
+def upkeep(db: Database, worker: str | None) -> None:
+    db.rows("select * from howdah.upkeep('1 hour', %s)", worker)
 
 
-async def hold_a_job(queue: Queue, worker_id: str) -> None:
-    await queue.enqueue("long")
-    await beat(queue, worker_id)
-    assert await queue.claim(["long"], worker_id=worker_id)
+def steady(db: Database, *workers: str) -> None:
+    """Let workers beat as often as they do, for longer than a lease."""
+    for _ in range(6):
+        for worker in workers:
+            db.beat(worker, silent_after=LEASE)
+        db.clock.advance(BEAT)
 
 
-async def status(queue: Queue) -> State:
-    (job,) = await queue.jobs(job_type="long")
-    return job.status
+def status(db: Database) -> State:
+    return State(db.value("select status from jobs"))
 
 
-async def test_who_was_not_heard_of_late_judges_nobody(queue: Queue) -> None:
-    await hold_a_job(queue, "silent")
-    await beat(queue, "judge")
-    for worker_id in ("silent", "judge"):
-        await queue.store.fetch(SILENT, worker_id)
-    judge = upkeep_of(queue, "judge")
-    await judge.step()
-    assert await status(queue) is State.CLAIMED
-    await beat(queue, "judge")
-    await judge.step()
-    assert await status(queue) is State.PENDING
+def test_who_was_heard_all_the_time_gives_up_who_was_not(db: Database) -> None:
+    db.enqueue("long")
+    db.beat("silent", silent_after=LEASE)
+    db.claim("long", worker="silent")
+    steady(db, "judge")
+    upkeep(db, "judge")
+    assert status(db) is State.PENDING
 
 
-async def test_who_waited_long_for_an_answer_gives_the_others_time(queue: Queue, dsn: str) -> None:
-    await hold_a_job(queue, "silent")
-    await beat(queue, "judge")
-    judge = upkeep_of(queue, "judge")
-    async with Queue(dsn) as operator, operator.store.acquire() as holder:
-        async with holder.transaction():
-            await holder.execute("lock table howdah.finished_counts in access exclusive mode")
-            round = asyncio.create_task(judge.step())
-            await asyncio.sleep(LEASE.total_seconds())  # the answer takes as long as this
-        await round
-    await queue.store.fetch(SILENT, "silent")
-    await beat(queue, "judge")
-    await judge.step()
-    assert await status(queue) is State.CLAIMED, "not yet"
+def test_who_was_cut_off_gives_the_others_as_long_to_come_back(db: Database) -> None:
+    db.enqueue("long")
+    steady(db, "other", "judge")
+    db.claim("long", worker="other")
+    db.clock.advance(timedelta(hours=1))  # nobody gets through
+    upkeep(db, "judge")
+    assert status(db) is State.CLAIMED, "it was not heard of late itself"
+    db.beat("judge", silent_after=LEASE)
+    upkeep(db, "judge")
+    assert status(db) is State.CLAIMED, "it has only just come back"
+    steady(db, "judge")
+    upkeep(db, "judge")
+    assert status(db) is State.PENDING, "the other had time enough"
 
-    async def given_up() -> bool:
-        await beat(queue, "judge")
-        await judge.step()
-        return await status(queue) is State.PENDING
 
-    await eventually(given_up)
+def test_a_worker_that_has_only_just_come_judges_nobody_yet(db: Database) -> None:
+    db.enqueue("long")
+    db.beat("other", silent_after=LEASE)
+    db.claim("long", worker="other")
+    db.clock.advance(timedelta(hours=1))
+    db.beat("newcomer", silent_after=LEASE)
+    upkeep(db, "newcomer")
+    assert status(db) is State.CLAIMED
+
+
+def test_who_is_no_worker_judges_at_once(db: Database) -> None:
+    db.enqueue("long")
+    db.beat("other", silent_after=LEASE)
+    db.claim("long", worker="other")
+    db.clock.advance(timedelta(hours=1))
+    upkeep(db, None)
+    assert status(db) is State.PENDING
+
+
+def test_what_is_due_is_promoted_by_who_judges_nobody(db: Database) -> None:
+    db.enqueue("later", delay=timedelta(minutes=1))
+    db.clock.advance(timedelta(hours=1))
+    db.beat("newcomer", silent_after=LEASE)
+    upkeep(db, "newcomer")
+    assert len(db.claim("later")) == 1

@@ -311,23 +311,14 @@ class Kept(NamedTuple):
     next_due_in: timedelta | None
 
 
-# Who was silent itself does not judge others: a call that lay in the network while everybody was
-# cut off would give them all up on its arrival, before any of them could beat again.
-_UPKEEP = """
-    select kept.promoted, kept.recovered, kept.failed, kept.silent_workers, kept.next_due_in
-    from howdah.relaxed(), (
-        select exists (
-            select from howdah.workers
-            where id = $2 and beat_at >= howdah.clock() - silent_after
-        ) as heard offset 0
-    ) as us
-    cross join lateral (select * from howdah.upkeep($1) where us.heard) as kept
-"""
-
-
 async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> Kept | None:
-    """Do one round of upkeep; None when another worker is at it, or we were not heard of late."""
-    rows = await store.fetch(_UPKEEP, timeout, worker_id)
+    """Do one round of upkeep; None when another worker is at it."""
+    rows = await store.fetch(
+        "select promoted, recovered, failed, silent_workers, next_due_in "
+        "from howdah.relaxed(), howdah.upkeep($1, $2)",
+        timeout,
+        worker_id,
+    )
     if not rows:
         return None
     promoted, recovered, failed, silent_workers, next_due_in = rows[0]

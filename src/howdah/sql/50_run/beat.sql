@@ -32,11 +32,15 @@ begin
     end if;
     update howdah.workers as w
     set beat_at = howdah.clock(), silent_after = p_silent_after, given_up_at = null,
+        -- beats come five times as often as they must: half the time without one is a gap
+        steady_since = case when w.beat_at < howdah.clock() - w.silent_after / 2
+                            then howdah.clock() else w.steady_since end,
         info = coalesce(p_info, w.info)
     where w.id = p_worker_id;
     if not found then
-        insert into howdah.workers (id, started_at, beat_at, silent_after, info)
-        values (p_worker_id, howdah.clock(), howdah.clock(), p_silent_after, coalesce(p_info, '{}'))
+        insert into howdah.workers (id, started_at, beat_at, steady_since, silent_after, info)
+        values (p_worker_id, howdah.clock(), howdah.clock(), howdah.clock(), p_silent_after,
+                coalesce(p_info, '{}'))
         on conflict (id) do nothing;
     end if;
     return query

@@ -3,12 +3,19 @@
 -- Every worker calls this; one at a time does it and the others get no row. There is no
 -- leader to die: the right ends with the transaction.
 --
+--   p_timeout    see recover_stale_jobs
+--   p_worker_id  the worker that asks. One that was itself cut off of late judges nobody by their
+--                silence: the others were cut off too, perhaps, and need time to beat again. It
+--                must be the database that decides so: what lay in the network while nobody could
+--                get through arrives in any order, an old beat and an old upkeep included
 --   returns  what was done, and when the next waiting job is due
 --
 -- Locks (lock_space, 2) until the transaction ends; else as promote and recover.
 
-create or replace function howdah.upkeep(p_timeout interval default '5 minutes')
-returns table (promoted int, recovered int, failed int, silent_workers text[], next_due_in interval)
+create or replace function howdah.upkeep(
+    p_timeout    interval  default '5 minutes',
+    p_worker_id  text      default null
+) returns table (promoted int, recovered int, failed int, silent_workers text[], next_due_in interval)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -22,9 +29,21 @@ begin
         return;
     end if;
     select count(*) into promoted from howdah.promote();
-    select count(*) filter (where r.status = 'pending'), count(*) filter (where r.status = 'failed'),
-           array_agg(distinct r.worker_id)
-    into recovered, failed, silent_workers from howdah.recover_stale_jobs(p_timeout) as r;
+    if p_worker_id is null or exists (
+        select from howdah.workers as us
+        where us.id = p_worker_id and us.beat_at >= howdah.clock() - us.silent_after
+          and us.steady_since <= howdah.clock() - coalesce((
+              select max(w.silent_after) from howdah.workers as w
+              where w.beat_at < howdah.clock() - w.silent_after
+                and exists (select from howdah.jobs_live as j where j.worker_id = w.id)), '0')
+    ) then
+        select count(*) filter (where r.status = 'pending'), count(*) filter (where r.status = 'failed'),
+               array_agg(distinct r.worker_id)
+        into recovered, failed, silent_workers from howdah.recover_stale_jobs(p_timeout) as r;
+    else
+        recovered := 0;
+        failed := 0;
+    end if;
     if (select count(*) from (select from howdah.finished_counts limit 500) as counts) = 500 then
         perform howdah.fold_counts();
     end if;

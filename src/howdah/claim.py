@@ -79,7 +79,7 @@ class Line:
     def looked(self, claims: Sequence[Claim], took: float, whole: bool, now: float) -> None:
         """Learn from a look: how long it took, and where it left off."""
         if whole:
-            self.slow = took > SLOW * max(1, len(claims) / 250)
+            self.slow = took > SLOW * max(1, len(claims) / 250, len(self.job_types) / 50)
             self._looked_at, self._look_took = now, took
             if not self.slow:
                 self._marks.clear()

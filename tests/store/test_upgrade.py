@@ -1,17 +1,30 @@
-"""Upgrade takes tables forward by migrations, with the jobs in them, and all or nothing."""
+"""Upgrade takes tables forward by migrations, with the jobs in them, and all or nothing.
+
+Tables that came by migrations are those of a new database. A worker of the release before goes on
+beside the new ones, on the schema of the new one. Whether an earlier release was there to be tried
+is said in the summary of the tests: see releases.py.
+"""
 
 from __future__ import annotations
 
+import shutil
+import signal
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import TypeAlias
 
 import asyncpg
 import pytest
 
-from howdah import Queue
+from howdah import Emitted, Queue, State
 from howdah.errors import SchemaNewer, SchemaOlder
 from howdah.store import bundle
 from howdah.store.install import check, install
+from tests.store import releases
+from tests.support.catalog import catalog
+from tests.support.databases import Databases
+from tests.support.processes import ROOT
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.engine
 
@@ -115,3 +128,142 @@ async def test_an_old_release_does_not_put_its_functions_back(ready: Connection)
         await install(ready)
     found = await ready.fetchval("select fingerprint from howdah.installed")
     assert found == "of the next release"
+
+
+# ── from zero and by migrations ──
+
+
+def next_tables() -> tuple[bundle.SqlFile, ...]:
+    """The engine as the next release would have it, with the column that ADD_NOTE adds."""
+    last = "    finished_on    date         not null default (now() at time zone 'utc')::date,\n"
+    files = bundle.engine()
+    assert sum(last in file.text for file in files) == 1
+    added = f"{last}    note           text         not null default 'none',\n"
+    return tuple(file._replace(text=file.text.replace(last, added)) for file in files)
+
+
+@pytest.mark.parametrize("migrated", [True, False], ids=["with its migration", "without it"])
+async def test_tables_by_migrations_are_those_from_zero_unless_a_migration_is_missing(
+    ready: Connection,
+    dsn: str,
+    empty_dsn: str,
+    monkeypatch: pytest.MonkeyPatch,
+    migrated: bool,
+) -> None:
+    """The next release adds a column; the comparison notices when its migration was forgotten."""
+    ahead = next_tables()
+    monkeypatch.setattr(bundle, "engine", lambda: ahead)
+    monkeypatch.setattr(bundle, "SCHEMA_NUMBER", NEXT)
+    monkeypatch.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE} if migrated else {})
+    await install(ready)
+    fresh = await asyncpg.connect(empty_dsn)
+    await install(fresh)
+    await fresh.close()
+    assert same_columns(dsn, empty_dsn) is migrated
+
+
+def same_columns(one: str, other: str) -> bool:
+    return catalog(one)["columns"] == catalog(other)["columns"]
+
+
+def test_a_schema_brought_forward_from_each_release_is_that_of_a_new_database(
+    databases: Databases, tmp_path: Path
+) -> None:
+    """Each release makes its schema with its own code; this code brings it forward."""
+    if not releases.releases():
+        pytest.skip(releases.NO_RELEASE)
+    here = ROOT / "src"
+    new = databases.create()
+    for release in releases.releases():
+        old = databases.create_empty()
+        releases.install(releases.source_of(release, tmp_path), old)
+        releases.install(here, old)
+        for what, found in catalog(new).items():
+            assert catalog(old)[what] == found, f"{what} from {release}"
+        databases.drop(old)
+    databases.drop(new)
+
+
+# ── the worker of the release before ──
+
+APP = """
+import howdah
+from howdah import JobContext, Queue, Retry
+from datetime import timedelta
+
+queue = Queue()
+
+
+@queue.job(max_attempts=2)
+async def add(ctx: JobContext, n: int) -> int:
+    await ctx.progress(50, "half way")
+    await ctx.emit("code", howdah.__file__)
+    if n % 10 == 0 and ctx.attempt == 1:
+        raise Retry(after=timedelta(0))
+    return n + 1
+
+
+@queue.job(run="thread", max_attempts=1)
+def fail() -> None:
+    raise ValueError("as it should")
+"""
+
+
+async def do_everything_with(source: Path, dsn: str, folder: Path, jobs: int = 40) -> None:
+    """Let a worker from this source do jobs of all kinds that this code's client enqueues."""
+    app = folder / "app_of_the_release.py"
+    app.write_text(APP)
+    async with Queue(dsn) as queue:
+        with releases.worker(source, dsn, app) as process:
+            added = [await queue.enqueue("add", {"n": n}, max_attempts=2) for n in range(jobs)]
+            failed = await queue.enqueue("fail", max_attempts=1)
+
+            async def all_ended() -> bool:
+                assert process.poll() is None, "the worker of the release ended"
+                return not await queue.store.fetchval("select count(*) from howdah.jobs_live")
+
+            await eventually(all_ended, f"a worker from {source} does its jobs")
+            for n, handle in enumerate(added):
+                job = await handle.job()
+                assert (job.status, job.result) == (State.COMPLETED, n + 1)
+                assert job.attempts == (2 if n % 10 == 0 else 1)
+                events = [e async for e in handle.events() if isinstance(e, Emitted)]
+                assert [Path(str(event.data)).parent.parent for event in events] == [source] * (
+                    job.attempts
+                ), "it ran the code of the release"
+            assert (await failed.job()).last_error == "ValueError: as it should"
+            (health,) = [each for each in await queue.workers() if each.alive]
+            assert health.info["pid"] == process.pid
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.skipif(not releases.releases(), reason=releases.NO_RELEASE)
+@pytest.mark.parametrize("release", releases.releases()[-1:])
+async def test_the_last_release_s_worker_works_on_the_new_schema(
+    dsn: str, tmp_path: Path, release: str
+) -> None:
+    source = releases.source_of(release, tmp_path / "sources")
+    await do_everything_with(source, dsn, tmp_path)
+
+
+@pytest.mark.skipif(bool(releases.releases()), reason="there is a release, which is tried itself")
+async def test_a_worker_from_before_works_on_the_new_schema_though_nothing_was_released(
+    dsn: str, tmp_path: Path
+) -> None:
+    source = releases.source_of(releases.STAND_IN, tmp_path / "sources")
+    await do_everything_with(source, dsn, tmp_path)
+
+
+async def test_this_worker_works_on_the_next_schema(
+    ready: Connection, dsn: str, tmp_path: Path
+) -> None:
+    """Which has a column, an index and a number more, and says that we may go on."""
+    with pytest.MonkeyPatch.context() as ahead:
+        ahead.setattr(bundle, "SCHEMA_NUMBER", NEXT + 1)
+        ahead.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE, NEXT + 1: ADD_INDEX})
+        await install(ready)
+    source = tmp_path / "this" / "src"
+    shutil.copytree(ROOT / "src" / "howdah", source / "howdah")
+    await do_everything_with(source, dsn, tmp_path)
+    assert await ready.fetchval("select count(*) from howdah.jobs where note = 'none'") == 41

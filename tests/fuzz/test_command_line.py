@@ -142,16 +142,13 @@ def test_any_dsn_is_refused_in_a_sentence(words: tuple[str, ...], given: str) ->
 @pytest.mark.parametrize(
     "words",
     [
-        [b"enqueue", b"\xff\xfe"],
         [b"jobs", b"--type", b"\xff"],
-        [b"show", b"\xff"],
         [b"\xff"],
         [b"enqueue", b"mail", b"--data", b'{"a": "\xff"}'],
-        [b"sql", b"--grants", b"--producer", b"\xff"],
         [b"worker", b"\xff:\xfe"],
     ],
 )
-@pytest.mark.parametrize("language", ["C.UTF-8", "C", "POSIX"])
+@pytest.mark.parametrize("language", ["C.UTF-8", "POSIX"])
 def test_bytes_that_are_no_text_get_a_sentence_too(
     dsn: str, words: list[bytes], language: str
 ) -> None:

@@ -232,7 +232,7 @@ async def test_a_careless_dsn_is_refused_without_its_password(careless: str) -> 
         assert part not in everything
 
 
-@pytest.mark.parametrize("careless", [one for one in CARELESS if "://" in one])
+@pytest.mark.parametrize("careless", [one for one in CARELESS if "://" in one][::3])
 def test_a_careless_dsn_is_refused_by_the_command_line_too(careless: str) -> None:
     done = run("jobs", "--dsn", careless.replace("{}", SECRET))
     assert done.returncode in (2, 4), done.stderr

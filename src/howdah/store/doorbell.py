@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from uuid import UUID
 
 from howdah.store.listen import NEWS, WAKE, Listener, named_ids, named_types
@@ -66,21 +67,20 @@ class Doorbell:
             self._asleep, self._glanced = True, False
             return
         if not self.hears:
-            seconds = min(self._poll, 0.25)
+            await self.nap(min(self._poll, 0.25))
         elif not self._glanced:
-            self._glanced, seconds = True, GLANCE
+            self._glanced = not await self.nap(GLANCE)  # cut short by the bell, it does not count
         else:
-            seconds = self._poll
-        await self.nap(seconds)
+            await self.nap(self._poll)
 
-    async def nap(self, seconds: float) -> None:
-        """Sleep so long, or until the bell."""
-        try:
+    async def nap(self, seconds: float) -> bool:
+        """Sleep so long, or until the bell; returns whether it rang."""
+        rang = False
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._rung.wait()
-        except TimeoutError:
-            pass
+                rang = await self._rung.wait()
         self._rung.clear()
+        return rang
 
     def _heard(self, channel: str, message: str) -> None:
         if channel == NEWS:

@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix check audit format states sync docs sql bench bench-quick bench-bad-days bench-memory bench-growth
+.PHONY: help setup demo clean test test-matrix test-ha soak check audit format states sync docs sql bench bench-quick bench-bad-days bench-memory bench-growth
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -39,6 +39,13 @@ test: $(READY)  ## run the tests on a real PostgreSQL
 test-matrix: $(READY)  ## run the engine's tests on PostgreSQL 14, 15, 16, 17 and 18
 	$(BIN)/python tools/test_matrix.py
 
+test-ha: $(READY)  ## do every fault once to a fleet at work: failover, full disks, bad networks; five minutes
+	HOWDAH_STORIES=all $(RUN) pytest -q tests/stories
+
+MINUTES ?= 30
+soak: $(READY)  ## do all faults to one fleet again and again, and keep a record (MINUTES=30, FAULT=...)
+	$(RUN) tests.stories.soak --minutes $(MINUTES) $(if $(FAULT),--fault $(FAULT))
+
 check: $(READY)  ## format, lint, types, layers, generated files: everything CI checks
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
@@ -47,6 +54,7 @@ check: $(READY)  ## format, lint, types, layers, generated files: everything CI 
 	$(BIN)/python tools/write_states.py --check
 	$(BIN)/python tools/write_sync.py --check
 	$(BIN)/python tools/write_sql_reference.py --check
+	$(BIN)/python tools/write_reliability.py --check
 	$(BIN)/python tools/audit.py
 
 audit: $(READY)  ## ask the advisory database about every dependency, and fail if nobody answers
@@ -65,6 +73,7 @@ sync: $(READY)  ## write the sync client from the async one
 docs: $(READY)  ## write the pages that are made from the code
 	$(BIN)/python tools/write_states.py
 	$(BIN)/python tools/write_sql_reference.py
+	$(BIN)/python tools/write_reliability.py
 
 sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
 	@mkdir -p dist

@@ -29,8 +29,8 @@ def main() -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(table(record))
-    kept = keep(record, asked.record or RECORDS / f"{record.date[:10]}-soak")
-    print(f"\nkept in {kept}")
+    if asked.record or not asked.fault:  # one fault alone shows itself, and proves little
+        print(f"\nkept in {keep(record, asked.record or RECORDS / f'{record.date[:10]}-soak')}")
     for finding in record.findings[:50]:
         print(finding, file=sys.stderr)
     return 1 if record.findings else 0

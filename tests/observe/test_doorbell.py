@@ -45,6 +45,17 @@ async def test_a_bell_that_rings_while_falling_asleep_does_not_spare_the_glance(
     assert not await ends(bell), "then it sleeps until the poll"
 
 
+async def test_who_was_rung_and_found_nothing_glances_before_sleeping_on(bell: Doorbell) -> None:
+    """The job may have been locked just then, by whoever asked to be told of its end."""
+    for _ in range(3):
+        assert await ends(bell), "the lock, the bell of a new connection, the glance"
+    assert not await ends(bell), "asleep"
+    bell.ring()
+    assert await ends(bell), "rung"
+    assert await ends(bell), "a glance"
+    assert not await ends(bell), "asleep again"
+
+
 async def test_a_sleeper_wakes_when_it_is_rung(bell: Doorbell) -> None:
     for _ in range(4):
         bell.ring()

@@ -71,7 +71,8 @@ class Doorbell:
         elif not self._glanced:
             self._glanced = not await self.nap(GLANCE)  # cut short by the bell, it does not count
         else:
-            await self.nap(self._poll)
+            # rung for a job that somebody has locked for a moment, a look finds nothing: glance
+            self._glanced = not await self.nap(self._poll)
 
     async def nap(self, seconds: float) -> bool:
         """Sleep so long, or until the bell; returns whether it rang."""

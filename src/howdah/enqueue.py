@@ -96,6 +96,14 @@ def check_delay(delay: timedelta | float | None, run_at: datetime | None) -> tim
 
 async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:
     """Hand one job over, in a transaction of its own or in the caller's."""
+    if store.tracing is not None:
+        with store.tracing.enqueueing(draft) as traced:
+            await _enqueue(store, traced, conn)
+    else:
+        await _enqueue(store, draft, conn)
+
+
+async def _enqueue(store: Store, draft: Draft, conn: Any) -> None:
     if conn is None:
         await storing.enqueue(store, draft)
     else:
@@ -109,6 +117,15 @@ async def enqueue_many(
 
     Through a connection of the caller's own, all or none is up to the caller's transaction.
     """
+    if store.tracing is not None:
+        with store.tracing.enqueueing_many(drafts) as traced:
+            return await _enqueue_many(store, traced, conn)
+    return await _enqueue_many(store, drafts, conn)
+
+
+async def _enqueue_many(
+    store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any
+) -> int:
     if conn is None:
         return await storing.enqueue_many(store, drafts)
     return await borrowed.enqueue_many(store, conn, drafts)

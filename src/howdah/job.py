@@ -43,6 +43,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     run_at: datetime | None = None
     delay: timedelta | None = None
+    trace: str | None = None  # a W3C traceparent
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
@@ -65,6 +66,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     place: datetime
     created_at: datetime
     claimed_at: datetime
+    trace: str | None = None  # only where the queue is traced
 
     @property
     def last_attempt(self) -> bool:

@@ -146,6 +146,7 @@ class Worker:
             processes=self._processes,
             ended=self._ended,
             freed=self._fill,
+            tracing=self._store.tracing,
         )
         self._heartbeat = Heartbeat(
             self._store,

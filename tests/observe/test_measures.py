@@ -269,10 +269,10 @@ async def test_a_worker_tells_what_it_did(queue: Queue) -> None:
         "released": 0,
     }
     assert sum(row["run"]) == sum(row["pickup"]) == 7
-    assert 0.2 <= row["run_seconds"] < 10
-    assert row["pickup_seconds"] < 10
     # a sleep of 50 ms is never shorter: four of seven ran for that long
-    assert sum(row["run"][cell_of(0.05) :]) == 4
+    assert row["run_seconds"] >= 4 * 0.05
+    assert sum(row["run"][cell_of(0.05) :]) >= 4
+    assert row["pickup_seconds"] > 0
 
 
 async def _ended(queue: Queue, jobs: int) -> bool:

@@ -16,7 +16,7 @@ _no_role: set[str] = set()
 
 FUNCTIONS: dict[str, set[str]] = {
     # enqueue
-    "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval)": _enqueuers,
+    "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)": _enqueuers,
     "enqueue_many(jsonb)": _enqueuers,
     "new_id()": _enqueuers,
     "wake(text[])": _enqueuers,
@@ -42,7 +42,7 @@ FUNCTIONS: dict[str, set[str]] = {
         _worker
     ),
     # upkeep, observe
-    "upkeep(interval)": _worker,
+    "upkeep(interval,text)": _worker,
     "promote(integer)": _worker,
     "recover_stale_jobs(interval)": _worker,
     "requeue(uuid[],integer)": _worker,
@@ -84,7 +84,7 @@ FUNCTIONS: dict[str, set[str]] = {
 }
 
 # What a producer may say of a job, and what a worker may change of one by plain SQL.
-ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at"}
+ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "trace"}
 SETTLED = {
     *("status", "progress", "current_stage", "worker_id", "claimed_at", "started_at"),
     *("completed_at", "last_error", "run_at", "priority"),

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -31,6 +32,7 @@ from howdah.run.context import JobContext, lose
 from howdah.run.isolated import Isolated
 from howdah.run.reports import Reports
 from howdah.run.threads import Threads
+from howdah.tracing import Tracing
 
 _log = logging.getLogger("howdah.run")
 
@@ -62,12 +64,14 @@ class Attempts:
         processes: int,
         ended: Callable[[Ending], None],
         freed: Callable[[], None],
+        tracing: Tracing | None = None,
     ) -> None:
         self._handlers = handlers
         self._reports = reports
         self._slots = slots
         self._ended = ended
         self._freed = freed
+        self._tracing = tracing
         self._running: dict[UUID, _Attempt] = {}
         self._abandoned = 0  # threads that nobody can stop still take their slot
         self._threads = Threads(slots)
@@ -97,7 +101,11 @@ class Attempts:
             self.lose({claim.id})
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
-        attempt.task = self._loop.create_task(self._run(attempt))
+        attempt.task = self._loop.create_task(
+            self._run(attempt)
+            if self._tracing is None
+            else self._tracing.running(claim, partial(self._run, attempt))
+        )
 
     def not_started(self, for_seconds: float) -> list[tuple[Claim, float]]:
         """Return attempts at work for so long that the database should know, once each."""
@@ -174,7 +182,10 @@ class Attempts:
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
         if outcome is not None and not attempt.lost:
-            self._ended(Ending(claim, outcome, attempt.began, time.monotonic()))
+            ending = Ending(claim, outcome, attempt.began, time.monotonic())
+            if self._tracing is not None:
+                self._tracing.ended(ending)
+            self._ended(ending)
         if not attempt.context.lost:
             lose(attempt.context, "its attempt has ended")
         self._freed()
@@ -202,7 +213,8 @@ class Attempts:
     async def _call(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Any:
         if handler.run == "async":
             return await handler.call(arguments, attempt.context)
-        future = self._threads.submit(partial(handler.call, arguments, attempt.context))
+        context = copy_context()  # so that the thread sees what surrounds the attempt
+        future = self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:

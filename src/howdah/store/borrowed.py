@@ -201,6 +201,7 @@ def as_json(drafts: list[Draft]) -> str:
                 "max_attempts": draft.max_attempts,
                 "run_at": draft.run_at,
                 "delay": draft.delay,
+                "trace": draft.trace,
             }
             for draft in drafts
         ]

@@ -27,6 +27,7 @@ _CLAIM_COLUMNS = (
 _CLAIM = f"""
     select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7)
 """  # noqa: S608 - nothing but the column list is put in
+_CLAIM_TRACED = _CLAIM.replace("claimed_at", "claimed_at, trace")
 
 
 class Stretches(NamedTuple):
@@ -40,7 +41,8 @@ class Stretches(NamedTuple):
 
 
 async def claim(store: Store, worker_id: str, batch_size: int, line: Stretches) -> list[Claim]:
-    rows = await store.fetch(_CLAIM, worker_id, batch_size, *line)
+    sql = _CLAIM if store.tracing is None else _CLAIM_TRACED
+    rows = await store.fetch(sql, worker_id, batch_size, *line)
     return [Claim(*row) for row in rows]
 
 

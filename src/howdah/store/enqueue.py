@@ -17,6 +17,8 @@ from howdah.store.store import Store
 COPYING = 7 * 24 * 3600.0  # seconds: a stream may take as long as whoever feeds it
 
 _ENQUEUE = "select howdah.enqueue($1, $2, $3, $4, $5, $6, $7)"
+_ENQUEUE_TRACED = "select howdah.enqueue($1, $2, $3, $4, $5, $6, $7, $8)"
+_COLUMNS = ("id", "job_type", "data", "priority", "max_attempts", "run_at", "place")
 
 
 def check_draft(draft: Draft) -> Draft:
@@ -37,7 +39,7 @@ async def enqueue(store: Store, draft: Draft) -> None:
     async with store.acquire() as connection:
         check_size(draft, store.payload_limit)
         await connection.fetchval(
-            _ENQUEUE,
+            _ENQUEUE if draft.trace is None else _ENQUEUE_TRACED,
             draft.job_type,
             draft.data,
             draft.priority,
@@ -45,12 +47,13 @@ async def enqueue(store: Store, draft: Draft) -> None:
             draft.max_attempts,
             draft.id,
             draft.delay,
+            *(() if draft.trace is None else (draft.trace,)),
         )
 
 
 async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> int:
     """Stream drafts through COPY in one transaction: all of them or none."""
-    streamed = _Streamed(drafts)
+    streamed = _Streamed(drafts, traced=store.tracing is not None)
     try:
         await _copy(store, streamed)
     except HowdahError:
@@ -67,7 +70,7 @@ async def _copy(store: Store, streamed: _Streamed) -> None:
         await connection.copy_records_to_table(
             "jobs_live",
             schema_name="howdah",
-            columns=["id", "job_type", "data", "priority", "max_attempts", "run_at", "place"],
+            columns=[*_COLUMNS, "trace"] if streamed.traced else _COLUMNS,
             records=streamed.records(now),
             timeout=COPYING,
         )
@@ -81,8 +84,9 @@ _Record = tuple[object, ...]
 class _Streamed:
     """Drafts on their way into COPY: counted, and their types noted for the wake."""
 
-    def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> None:
+    def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft], *, traced: bool) -> None:
         self._drafts = drafts
+        self.traced = traced
         self.limit = payload.MAX_BYTES
         self.count = 0
         self.ready_types: set[str] = set()
@@ -118,7 +122,7 @@ class _Streamed:
         waits = run_at is not None and run_at > now
         if not waits:
             self.ready_types.add(draft.job_type)
-        return (
+        record = (
             draft.id,
             draft.job_type,
             draft.data,
@@ -127,3 +131,4 @@ class _Streamed:
             run_at,
             None if waits else now,
         )
+        return (*record, draft.trace) if self.traced else record

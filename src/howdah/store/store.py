@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from asyncpg.transaction import Transaction
 
     from howdah.embedded import Server
+    from howdah.tracing import Tracing
 
     Connection = asyncpg.Connection[asyncpg.Record]
 
@@ -69,6 +70,7 @@ class Store:
         self._pgbouncer = False if self._given is None else pgbouncer
         self._connections = connections
         self._patience = patience  # seconds for an answer, after which the connection is given up
+        self.tracing: Tracing | None = None  # who makes spans of what is done here
         self.statements: int = 0  # how many calls were made, for those who measure
         self._dsn = self._given
         self._checked = False  # whether the schema was found to fit

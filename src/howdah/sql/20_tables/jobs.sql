@@ -32,6 +32,7 @@ create table howdah.jobs (
     result         jsonb,
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
     watched        bool         not null default false, -- somebody follows it: changes are announced
+    trace          varchar(200),                        -- a W3C traceparent: whose request this serves
     finished_on    date         not null default (now() at time zone 'utc')::date,
 
     constraint data_is_a_json_object        check (jsonb_typeof(data) = 'object'),

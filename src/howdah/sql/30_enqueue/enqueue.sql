@@ -4,6 +4,7 @@
 -- `p_delay` (counted by the server's clock, whatever the client's says).
 --
 --   p_id     made by the caller, who then knows it before the commit; else made here
+--   p_trace  a W3C traceparent, so that the run joins the trace of the request
 --   returns  the job's id
 --
 -- Locks nothing. Wakes idle workers that know the type, when the transaction commits.
@@ -15,7 +16,8 @@ create or replace function howdah.enqueue(
     p_run_at        timestamptz  default null,
     p_max_attempts  int          default 3,
     p_id            uuid         default null,
-    p_delay         interval     default null
+    p_delay         interval     default null,
+    p_trace         text         default null
 ) returns uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -30,8 +32,8 @@ begin
     if v_bytes > v_limit then
         perform howdah.refuse_payload(p_job_type, v_bytes, v_limit);
     end if;
-    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, place)
-    values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, case when v_ready then now() end);
+    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, place)
+    values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, p_trace, case when v_ready then now() end);
     if v_ready then
         perform howdah.wake(array[p_job_type]);
     end if;

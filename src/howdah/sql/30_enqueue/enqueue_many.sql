@@ -34,14 +34,14 @@ begin
     with drafts as materialized (
         select coalesce(d.id, howdah.new_id()) as id, d.job_type, coalesce(d.data, '{}') as data,
                coalesce(d.priority, 100) as priority, coalesce(d.max_attempts, 3) as max_attempts,
-               coalesce(v_now + d.delay, d.run_at) as run_at, d.nth
+               coalesce(v_now + d.delay, d.run_at) as run_at, d.trace, d.nth
         from rows from (jsonb_to_recordset(p_jobs) as (
                  id uuid, job_type text, data jsonb, priority int, run_at timestamptz,
-                 max_attempts int, delay interval))
-             with ordinality as d (id, job_type, data, priority, run_at, max_attempts, delay, nth)
+                 max_attempts int, delay interval, trace text))
+             with ordinality as d (id, job_type, data, priority, run_at, max_attempts, delay, trace, nth)
     ), inserted as (
-        insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, place)
-        select id, job_type, data, priority, run_at, max_attempts,
+        insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, place)
+        select id, job_type, data, priority, run_at, max_attempts, trace,
                case when run_at > v_now then null else now() end
         from drafts order by nth
         returning job_type, place

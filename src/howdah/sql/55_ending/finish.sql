@@ -55,14 +55,14 @@ begin
         insert into howdah.jobs_finished (
             id, job_type, priority, status, data, progress, current_stage, events_count, worker_id,
             claimed_at, created_at, started_at, completed_at, attempts, max_attempts, last_error,
-            run_at, place, result, errors, finished_on)
+            run_at, place, result, errors, trace, finished_on)
         select id, job_type, priority, p_status, data,
                case p_status when 'completed' then 100 else progress end,
                current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
                attempts, max_attempts, coalesce(error_, last_error), run_at, null, result_,
                case when error_ is null or worker_id is null then errors
                     else howdah.with_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now) end,
-               v_today
+               trace, v_today
         from ended
     ), counted as (
         insert into howdah.finished_counts (day, job_type, status, jobs)

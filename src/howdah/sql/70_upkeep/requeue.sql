@@ -31,9 +31,10 @@ begin
         returning j.*
     ), moved as (
         insert into howdah.jobs_live (
-            id, job_type, priority, data, events_count, created_at, attempts, max_attempts, last_error, errors)
+            id, job_type, priority, data, events_count, created_at, attempts, max_attempts, last_error, errors,
+            trace)
         select r.id, r.job_type, r.priority, r.data, r.events_count, r.created_at, r.attempts,
-               least(r.attempts::bigint + p_attempts, 2147483647), r.last_error, r.errors
+               least(r.attempts::bigint + p_attempts, 2147483647), r.last_error, r.errors, r.trace
         from revived as r
         returning jobs_live.id, jobs_live.job_type
     )

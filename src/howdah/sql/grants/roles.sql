@@ -15,14 +15,14 @@ grant select on howdah.installed to howdah_producer, howdah_worker, howdah_obser
 
 -- A producer enqueues, by function, by plain INSERT or by COPY, and reads nothing back.
 grant execute on function
-    howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval),
+    howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text),
     howdah.enqueue_many(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text)
     to howdah_producer, howdah_worker;
 grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
-grant insert (id, job_type, priority, data, max_attempts, run_at)
+grant insert (id, job_type, priority, data, max_attempts, run_at, trace)
     on howdah.jobs to howdah_producer, howdah_worker;
-grant insert (id, job_type, priority, data, max_attempts, run_at, place)
+grant insert (id, job_type, priority, data, max_attempts, run_at, trace, place)
     on howdah.jobs_live to howdah_producer, howdah_worker;
 
 -- An observer reads everything and changes nothing.

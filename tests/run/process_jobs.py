@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import os
 import signal
+import threading
 import time
+from typing import Literal
 
-from howdah import JobContext, Queue, Retry
+from howdah import JobContext, Queue, Retry, StaleLease
+
+Then = Literal["return", "die", "fork", "orphan"]
 
 _queue = Queue("postgresql://nobody@127.0.0.1:1/never-opened")
 
@@ -40,6 +46,55 @@ def sleepy(path: str) -> None:
     with open(path, "w") as file:
         file.write(str(os.getpid()))
     time.sleep(3600)
+
+
+@_queue.job(run="process")
+def visit(
+    ctx: JobContext,
+    book: str,
+    n: int,
+    gate: str | None = None,
+    hold_on: bool = False,
+    then: Then = "return",
+    luggage: str = "",
+) -> dict[str, int]:
+    """Sign the visitors' book, pass the gate once it is open, and do as told."""
+    write(book, f"{n} {os.getpid()}")
+    ctx.progress(n % 101)
+    if then == "orphan" and os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    if gate is not None:
+        with open(gate) as file:
+            if hold_on:  # through a call that does not let go of the interpreter
+                ctypes.PyDLL(None).flock(file.fileno(), fcntl.LOCK_SH)
+            else:
+                fcntl.flock(file, fcntl.LOCK_SH)
+    if then == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if then == "fork" and (forked := os.fork()):
+        os.waitpid(forked, 0)
+    return {"pid": os.getpid(), "n": n, "luggage": len(luggage)}
+
+
+@_queue.job(run="process")
+def leave_somebody(ctx: JobContext, gate: str, told: str) -> None:
+    """Leave a thread behind that speaks when the gate opens."""
+
+    def speak() -> None:
+        with open(gate) as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+        try:
+            ctx.progress(99, "from somebody else")
+        except StaleLease:
+            write(told, "refused")
+
+    threading.Thread(target=speak, daemon=True).start()
+
+
+def write(path: str, line: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, f"{line}\n".encode())
+    os.close(file)
 
 
 def queue_at(dsn: str) -> Queue:

@@ -1,9 +1,9 @@
 """Data is never run: not unpickled, not evaluated, not pasted into a statement.
 
 Three proofs. The source holds no word that could do it, apart from the places named here with the
-reason they are safe. The pipe between a worker and its children carries JSON, and what is not the
-JSON it expects ends that child and nothing else. And in SQL, only the functions that make and drop
-a day's table put statements together, out of names that are theirs.
+reason they are safe. The pipe and the tray between a worker and its children carry JSON, and what
+is not the JSON they expect ends that child and nothing else. And in SQL, only the functions that
+make and drop a day's table put statements together, out of names that are theirs.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from howdah.run import frames
+from howdah.run.tray import Tray
 from howdah.states import State
 from tests.security.app import queue_at
 from tests.security.privileges import WRITES_STATEMENTS
@@ -181,23 +183,28 @@ def test_a_trap_is_a_trap(tmp_path: Path) -> None:
     assert (tmp_path / "sprung").exists()
 
 
+@pytest.mark.parametrize("way", ["pipe", "tray"])
 @pytest.mark.parametrize("nth", range(10))
-def test_a_hostile_message_to_a_child_runs_nothing(tmp_path: Path, nth: int) -> None:
+def test_a_hostile_message_to_a_child_runs_nothing(tmp_path: Path, nth: int, way: str) -> None:
     """A real child, started as a worker starts it, told something else than a job."""
     sprung = tmp_path / "sprung"
     body = hostile_bodies(sprung)[nth]
     ours, theirs = socket.socketpair()
-    with ours, theirs:
+    tray = Tray()
+    with ours, theirs, closing(tray):
         child = subprocess.Popen(
-            [sys.executable, "-m", "howdah.run.child", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-m", "howdah.run.child", str(theirs.fileno()), str(tray.fileno)],
+            pass_fds=[theirs.fileno(), tray.fileno],
             stderr=subprocess.PIPE,
         )
         theirs.close()
         ours.sendall(frames.frame(frames.Begin(path=sys.path, main=None)))
         ready = ours.recv(1000)
         assert b'"ready"' in ready
-        ours.sendall(framed(body))
+        if way == "pipe" or not tray.lay(body):  # which has no room for the longest
+            ours.sendall(framed(body))
+        elif not body:  # on the tray that means: look into the pipe
+            ours.sendall(framed(b"nothing there either"))
         try:
             child.communicate(timeout=30)
         finally:

@@ -1,8 +1,9 @@
-"""Child: the other end of processes.py, `python -m howdah.run.child FD`.
+"""Child: the other end of minder.py, `python -m howdah.run.child PIPE TRAY`.
 
-Reads one frame per job, runs the handler, answers with how it ended. The handler's function is
-found by name in a module that is imported here, so only what the program defines can run.
-When the worker dies, so does this process, in the middle of whatever it does.
+Takes one job after another from its tray, says that it begins, runs the handler, and says how it
+ended. The handler's function is found by name in a module that is imported here, so only what the
+program defines can run. When the worker dies, so does this process, in the middle of whatever
+it does.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Fail, Retry, Snooze
 from howdah.run import frames
 from howdah.run.attempt import outcome_of_error, outcome_of_value
-from howdah.run.context import JobContext
+from howdah.run.context import JobContext, lose
 from howdah.run.reports import MAX_EVENT_BYTES, Reports
+from howdah.run.tray import THROUGH_THE_PIPE, TrayOfChild
 
+_STARTED = frames.frame(frames.Started())
+_NO_MESSAGE = (msgspec.MsgspecError, RecursionError, ValueError)
 _main: str | None = None
 
 
@@ -44,8 +48,11 @@ class _Pipe:
         self._checks = Reports()  # refuses here what the worker would refuse there
 
     def send(self, message: frames.FromChild) -> None:
+        self.write(frames.frame(message))
+
+    def write(self, framed: bytes) -> None:
         with self._lock:
-            self._pipe.sendall(frames.frame(message))
+            self._pipe.sendall(framed)
 
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
         self._checks.progress(claim, percent, stage)
@@ -101,21 +108,23 @@ def _program() -> ModuleType:
     return module
 
 
-def _do(job: frames.Do, pipe: _Pipe) -> frames.Returned | frames.Said | frames.Raised:
+def _do(job: frames.Do, pipe: _Pipe) -> frames.Ended:
     try:
         handler = _handler(job.module, job.qualname)
     except BaseException as error:
         return frames.Raised(
             f"cannot load the handler: {type(error).__name__}: {error}", None, False
         )
+    context = JobContext(job.claim, pipe)
     try:
         arguments = handler.decode(job.claim.data)
-        value = handler.call(arguments, JobContext(job.claim, pipe))
+        value = handler.call(arguments, context)
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
         outcome = outcome_of_value(value, handler, job.claim)
     except BaseException as error:
         outcome = outcome_of_error(error, handler, job.claim)
+    lose(context, "its attempt has ended")  # what it left running must not speak for the next
     match outcome:
         case Complete(result):
             return frames.Returned(result)
@@ -136,29 +145,58 @@ async def _awaited(value: Any) -> Any:
     return await value
 
 
-def _listen(pipe: _Pipe, jobs: SimpleQueue[frames.Do]) -> None:
-    """Read jobs in a thread of its own: when the worker dies, the handler at work dies too."""
+def _listen(pipe: _Pipe, large: SimpleQueue[frames.Do]) -> None:
+    """Hear the worker in a thread of its own: when it dies, the handler at work dies too."""
     try:
         while isinstance(job := pipe.receive(), frames.Do):
-            jobs.put(job)
-    except (msgspec.MsgspecError, RecursionError, ValueError):
+            large.put(job)
+    except _NO_MESSAGE:
         os._exit(1)  # whoever that was, it is no worker of ours
     os._exit(0)
+
+
+def _serve(pipe: _Pipe, tray: TrayOfChild, large: SimpleQueue[frames.Do]) -> None:
+    """Do what lies on the tray. How a job ended is said together with the next one's beginning."""
+    this_process, said = os.getpid(), b""
+    while True:
+        packet = tray.take_at_once()
+        if packet is None:
+            if said:
+                pipe.write(said)
+                said = b""
+            packet = tray.take()
+        pipe.write(said + _STARTED)
+        job = large.get() if packet == THROUGH_THE_PIPE else _job(packet)
+        said = frames.frame(_do(job, pipe))
+        if os.getpid() != this_process:
+            os._exit(0)  # the handler has forked, and this is not the one that was asked
+
+
+def _job(packet: bytes) -> frames.Do:
+    try:
+        job = frames.to_child.decode(packet)
+    except _NO_MESSAGE:
+        os._exit(1)
+    if not isinstance(job, frames.Do):
+        os._exit(1)
+    return job
 
 
 def main() -> None:
     global _main
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for end in sys.argv[1:]:
+        os.set_inheritable(int(end), False)  # programs that a handler starts have no part in this
     pipe = _Pipe(socket.socket(fileno=int(sys.argv[1])))
+    tray = TrayOfChild(int(sys.argv[2]))
     begin = pipe.receive()
     assert isinstance(begin, frames.Begin)
     sys.path[:] = begin.path
     _main = begin.main
-    jobs: SimpleQueue[frames.Do] = SimpleQueue()
-    threading.Thread(target=_listen, args=(pipe, jobs), daemon=True).start()
+    large: SimpleQueue[frames.Do] = SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, large), daemon=True).start()
     pipe.send(frames.Ready())
-    while True:
-        pipe.send(_do(jobs.get(), pipe))
+    _serve(pipe, tray, large)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Outcome, Retry, Snooze
 from howdah.run import frames
 from howdah.run.attempt import outcome_of_failure, outcome_of_timeout, outcome_of_value
-from howdah.run.processes import ChildDied, Processes
+from howdah.run.errand import ChildDied
+from howdah.run.processes import Processes
 from howdah.run.reports import Reports
 
 
@@ -45,9 +46,7 @@ class Isolated:
         await self._processes.close()
 
 
-def _outcome(
-    ending: frames.Returned | frames.Said | frames.Raised, handler: Handler, claim: Claim
-) -> Outcome:
+def _outcome(ending: frames.Ended, handler: Handler, claim: Claim) -> Outcome:
     match ending:
         case frames.Returned(result):
             return Complete(result)

@@ -1,0 +1,98 @@
+"""Process: one child as its minder sees it: started, spoken to, heard, killed and reaped.
+
+It is known to be dead when its pipe ends or, where the system can tell, when it ends itself: what
+a handler has forked may hold the pipe open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from howdah.run import frames
+from howdah.run.tray import Tray
+
+
+class Process:
+    """`python -m howdah.run.child`, the pipe to it, and its tray."""
+
+    def __init__(self, readable: Callable[[], None], dead: Callable[[], None]) -> None:
+        """Start it; tells when there is something to read, and when it is dead."""
+        self._loop = asyncio.get_running_loop()
+        self._pipe, theirs = socket.socketpair()
+        self._pipe.setblocking(False)
+        self.tray = Tray()
+        ends = [theirs.fileno(), self.tray.fileno]
+        try:
+            self._popen = subprocess.Popen(  # noqa: S603 - our own interpreter
+                [sys.executable, "-m", "howdah.run.child", *map(str, ends)],
+                pass_fds=ends,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # a Ctrl-C is for the worker, which then decides
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            )
+        except BaseException:
+            self._pipe.close()
+            self.tray.close()
+            raise
+        finally:
+            theirs.close()
+        self._pidfd = _pidfd(self._popen.pid)
+        self._loop.add_reader(self._pipe, readable)
+        if self._pidfd is not None:
+            self._loop.add_reader(self._pidfd, dead)
+
+    def read(self) -> bytes | None:
+        """Return what it has said; nothing at the end, None if there is nothing yet."""
+        try:
+            return self._pipe.recv(256 * 1024)
+        except BlockingIOError:
+            return None
+        except ConnectionError:
+            return b""
+
+    async def send(self, frame: bytes) -> None:
+        with suppress(ConnectionError):  # it has died, which the reading side will see
+            await self._loop.sock_sendall(self._pipe, frame)
+
+    def kill(self) -> None:
+        """Kill it, and tell no more; what it has said can still be read."""
+        self._loop.remove_reader(self._pipe)
+        if self._pidfd is not None:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+        self._popen.kill()
+
+    async def reaped(self) -> str:
+        """Wait for the end of a killed child; returns how it ended."""
+        code = await asyncio.to_thread(self._popen.wait)
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def close(self) -> None:
+        self._pipe.close()
+        self.tray.close()
+
+
+def begin() -> frames.Begin:
+    """Return what the world of a child looks like: like ours."""
+    return frames.Begin(path=sys.path, main=_main_file())
+
+
+def _main_file() -> str | None:
+    """Where the program began: a handler defined there has the module `__main__`."""
+    main = sys.modules.get("__main__")
+    if main is None or getattr(main, "__spec__", None) is not None:
+        return None
+    file = getattr(main, "__file__", None)
+    return os.path.abspath(file) if isinstance(file, str) else None
+
+
+def _pidfd(pid: int) -> int | None:
+    with suppress(AttributeError, OSError):  # not on every system
+        return os.pidfd_open(pid)
+    return None

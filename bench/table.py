@@ -35,8 +35,10 @@ def comparison(record: Record, where: str) -> str:
     ]
     head = ["", *COLUMNS.values(), "pickup p50 / p99, ms", "keeps of a finished job"]
     machine = record.machine
+    turns = max(one.repetition for one in record.measurements)
+    often = "One run" if turns == 1 else f"Medians of {turns} repetitions in one run"
     source = (
-        f"Medians of one run on {machine['cores']} cores ({machine['cpu']}), PostgreSQL"
+        f"{often} on {machine['cores']} cores ({machine['cpu']}), PostgreSQL"
         f" {record.postgres['version']}, every commit on disk; Redis reaches it once a second."
         f" Settings, spread and raw numbers: [{where}]({where}/summary.md)."
     )

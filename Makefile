@@ -54,6 +54,8 @@ check: $(READY)  ## format, lint, types, layers, generated files: everything CI 
 	$(BIN)/python tools/write_states.py --check
 	$(BIN)/python tools/write_sync.py --check
 	$(BIN)/python tools/write_sql_reference.py --check
+	$(RUN) bench.table --check
+	$(RUN) bench.limits --check
 	$(BIN)/python tools/write_reliability.py --check
 	$(BIN)/python tools/audit.py
 

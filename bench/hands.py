@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from uuid import UUID
 
 import uvloop
 
-from bench.driver import Task, drive, say
+from bench.driver import Task, drive, payload, say
 from bench.lots import (
     MIXED,
     NOBODYS,
@@ -43,6 +44,7 @@ from howdah.store.call import Stretches
 
 LOT = 0.05  # seconds between two lots of a producer
 PATIENCE = 60.0
+PAUSES = (0.003, 0.009)  # seconds between the jobs of a pickup measurement
 
 queue = Queue(os.environ[ADDRESS])
 _tally = Tally(os.environ[FOLDER])
@@ -140,8 +142,9 @@ async def produce(task: Task) -> None:
 async def send(task: Task) -> None:
     waiting = await wait_for_nothing(task.options.get("waits", 0))
     task.go()
-    async for one in task.moments_async():
-        await pickup.enqueue(**one)
+    for _ in range(task.jobs):
+        await asyncio.sleep(random.uniform(*PAUSES))
+        await pickup.enqueue(**payload(time.monotonic_ns()))
     say(sent=True)
     for wait in waiting:
         wait.cancel()

@@ -6,13 +6,14 @@ import ctypes
 import fcntl
 import os
 import signal
+import sys
 import threading
 import time
 from typing import Literal
 
 from howdah import JobContext, Queue, Retry, StaleLease
 
-Then = Literal["return", "die", "fork", "orphan"]
+Then = Literal["return", "die", "fork", "orphan", "babble", "rob"]
 
 _queue = Queue("postgresql://nobody@127.0.0.1:1/never-opened")
 
@@ -69,7 +70,11 @@ def visit(
                 ctypes.PyDLL(None).flock(file.fileno(), fcntl.LOCK_SH)
             else:
                 fcntl.flock(file, fcntl.LOCK_SH)
-    if then == "die":
+    if then == "babble":
+        os.write(int(sys.argv[1]), b"\0\0\0\7nothing")
+    if then == "rob":  # take the next job, and do not begin it
+        os.read(int(sys.argv[2]), 100_000)
+    if then in ("die", "rob"):
         os.kill(os.getpid(), signal.SIGKILL)
     if then == "fork" and (forked := os.fork()):
         os.waitpid(forked, 0)

@@ -181,16 +181,45 @@ async def test_who_is_behind_a_job_that_times_out_does_not_notice(tmp_path: Path
 
 
 @pytest.mark.usefixtures("no_taking_back")
-async def test_who_is_behind_a_job_that_is_cancelled_does_not_notice(tmp_path: Path) -> None:
+async def test_who_is_behind_a_job_that_is_cancelled_keeps_their_turn(tmp_path: Path) -> None:
     async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        unwanted, behind = home.visit(1, home.gate()), home.visit(2)
+        unwanted = home.visit(1, home.gate())
+        behind = [home.visit(n) for n in range(2, 40)]  # more than are given ahead
         pid = await home.arrived(1)
         unwanted.cancel()
         with pytest.raises(asyncio.CancelledError):
             await unwanted
         assert not psutil.pid_exists(pid), "once it is said to be cancelled, it works no more"
-        assert (await behind)["pid"] != pid
-        assert [n for n, _ in home.entries()] == [1, 2]
+        await asyncio.gather(*behind)
+        assert [n for n, _ in home.entries()] == list(range(1, 40))
+
+
+@pytest.mark.usefixtures("no_taking_back")
+async def test_who_is_behind_a_job_that_sends_nonsense_does_not_notice(tmp_path: Path) -> None:
+    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
+        gate = home.gate()
+        babbling, behind = home.visit(1, gate, then="babble"), home.visit(2, home.gate())
+        pid = await home.arrived(1)
+        gate.open()
+        with pytest.raises(ChildDied, match="sent what is no message"):
+            await babbling
+        assert await home.arrived(2) != pid
+        home.open_gates()
+        assert (await behind)["n"] == 2
+
+
+@pytest.mark.usefixtures("no_taking_back")
+async def test_a_job_that_was_taken_and_not_begun_goes_to_another_child(tmp_path: Path) -> None:
+    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
+        gate = home.gate()
+        visitors = [home.visit(1, gate, then="rob"), home.visit(2), home.visit(3)]
+        await home.arrived(1)
+        gate.open()
+        robber, robbed, last = await asyncio.gather(*visitors, return_exceptions=True)
+        assert isinstance(robber, ChildDied)
+        assert isinstance(robbed, dict)
+        assert isinstance(last, dict)
+        assert Counter(n for n, _ in home.entries()) == {1: 1, 2: 1, 3: 1}
 
 
 @pytest.mark.usefixtures("no_taking_back")
@@ -300,10 +329,9 @@ async def test_a_handler_that_forks_does_not_double_the_jobs_behind_it(tmp_path:
     async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
         gate = home.gate()
         visitors = [home.visit(1, gate, then="fork"), home.visit(2), home.visit(3)]
-        await home.arrived(1)
+        pid = await home.arrived(1)
         gate.open()
-        pids = {visitor["pid"] for visitor in await asyncio.gather(*visitors)}
-        assert len(pids) == 1
+        assert {visitor["pid"] for visitor in await asyncio.gather(*visitors)} == {pid}
         assert [n for n, _ in home.entries()] == [1, 2, 3]
 
 
@@ -322,6 +350,8 @@ async def test_a_large_job_is_cancelled_like_any_other(tmp_path: Path) -> None:
         large = home.visit(1, home.gate(), luggage="x" * 200_000)
         await home.arrived(1)
         following = home.visit(2)
+        await asyncio.sleep(0)
+        assert home.processes._minders[0].load == 1, "nothing is given behind it"  # pyright: ignore[reportPrivateUsage]
         large.cancel()
         with pytest.raises(asyncio.CancelledError):
             await large

@@ -40,7 +40,7 @@ class Line:
     def __init__(self, job_types: Iterable[str]) -> None:
         self.job_types: list[str] = sorted(set(job_types))
         self._marks: dict[str, dict[int, tuple[datetime, UUID]]] = {}
-        self.slow = False  # whether whole looks have become slow
+        self.slow: bool = False  # whether whole looks have become slow
         self._looked_at = 0.0
         self._look_took = 0.0
 

@@ -111,5 +111,5 @@ def test_completion_completes_commands_and_states() -> None:
         )
         return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
-    assert complete("howdah", "re") == ["requeue", "recover"]
+    assert complete("howdah", "re") == ["requeue", "resume", "recover"]
     assert complete("howdah", "jobs", "--status", "c") == ["claimed", "completed", "cancelled"]

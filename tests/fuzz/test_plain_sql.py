@@ -73,6 +73,7 @@ EDGES: dict[str, list[str]] = {
     "result": DOCUMENTS,
     "errors": DOCUMENTS,
     "watched": ["true", "false", "maybe"],
+    "trace": ["", "x", "00-" + "f" * 32 + "-" + "f" * 16 + "-01", "é" * 200, "x" * 201],
     "finished_on": DAYS,
 }
 

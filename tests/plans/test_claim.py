@@ -72,6 +72,7 @@ def check_that_claims_are_cheap(backlog: Backlog) -> None:
         assert cost(backlog, session, MANY) < 700  # a look at each of 31 lines
         # also with the backlog's own type, from which nothing is taken: its priority is lower
         backlog.db.execute("update jobs_live set priority = 1000 where job_type = 'mail'")
+        cost_of_the_best(backlog, session)  # the first one makes its plan
         assert cost_of_the_best(backlog, session) < 300
 
 

@@ -34,11 +34,11 @@ class Errand:
         timeout: float | None,
         ending: asyncio.Future[frames.Ended],
     ) -> None:
-        self.packet = packet
-        self.report = report
-        self.timeout = timeout  # seconds of work
-        self.ending = ending
-        self.begun = False  # whether its child has said so
+        self.packet: bytes = packet
+        self.report: Report = report
+        self.timeout: float | None = timeout  # seconds of work
+        self.ending: asyncio.Future[frames.Ended] = ending
+        self.begun: bool = False  # whether its child has said so
         self.stopped: Exception | None = None  # why it must not go on, if so
         self.minder: Minder | None = None  # whose child has it
         self._gone: asyncio.Event | None = None

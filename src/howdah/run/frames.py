@@ -80,7 +80,11 @@ Ended = Returned | Said | Raised
 ToChild = Begin | Do
 FromChild = Ready | Started | Progress | Emit | Ended
 
-encode = msgspec.json.encode
+
+def encode(message: ToChild | FromChild) -> bytes:
+    return msgspec.json.encode(message)
+
+
 to_child: msgspec.json.Decoder[ToChild] = msgspec.json.Decoder(ToChild)
 _from_child: msgspec.json.Decoder[FromChild] = msgspec.json.Decoder(FromChild)
 

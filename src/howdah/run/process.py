@@ -26,7 +26,7 @@ class Process:
         self._loop = asyncio.get_running_loop()
         self._pipe, theirs = socket.socketpair()
         self._pipe.setblocking(False)
-        self.tray = Tray()
+        self.tray: Tray = Tray()
         ends = [theirs.fileno(), self.tray.fileno]
         try:
             self._popen = subprocess.Popen(  # noqa: S603 - our own interpreter

@@ -72,6 +72,7 @@ def visit(
                 fcntl.flock(file, fcntl.LOCK_SH)
     if then == "babble":
         os.write(int(sys.argv[1]), b"\0\0\0\7nothing")
+        time.sleep(3600)  # at work until something comes of it
         signal.pause()  # until it is killed for that
     if then == "rob":  # take the next job, and do not begin it
         os.read(int(sys.argv[2]), 100_000)

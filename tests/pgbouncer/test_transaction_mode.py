@@ -104,7 +104,7 @@ async def test_steering_and_looking(queue: Queue) -> None:
 
 
 async def test_a_worker_beats_and_its_locks_are_nobody_elses(
-    bouncer: Bouncer, database: str, queue: Queue
+    bouncer: Bouncer, database: str, queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No lock, setting or statement of ours is left in a session that others will get."""
 
@@ -121,6 +121,7 @@ async def test_a_worker_beats_and_its_locks_are_nobody_elses(
 
         await eventually(beats, "a second beat")
         assert sessions_that_listen(bouncer, database) <= 1
+    assert [r.getMessage() for r in caplog.records if "store.pooled" not in r.getMessage()] == []
     with psycopg.connect(bouncer.direct(database), autocommit=True) as connection:
         left = connection.execute(
             "select count(*) from pg_locks where locktype = 'advisory' "

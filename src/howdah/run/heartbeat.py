@@ -89,8 +89,7 @@ class Heartbeat:
                 await connection.close(timeout=1)
 
     async def _beat(self, connection: asyncpg.Connection[Any]) -> None:
-        limit = asyncio.timeout(max(self._every * 2, 2.0))
-        async with limit, self._store.together(connection):
+        async with asyncio.timeout(max(self._every * 2, 2.0)):
             lost = await call.beat(
                 connection, self._worker_id, self._held(), self._silent_after, self._info()
             )

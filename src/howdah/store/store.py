@@ -5,8 +5,9 @@ Every error passes through refusals.py. With
 no DSN the store joins the embedded PostgreSQL and installs the schema there by itself; on a
 database somebody else owns, installing is that somebody's decision.
 
-Behind a pooler in transaction mode no two transactions share a session: then every call is a
-transaction of its own, statements are not kept, and listening asks for a direct `listen_dsn`.
+Behind a pooler in transaction mode no two calls share a session: then no statement is kept in
+one, and listening asks for a direct `listen_dsn`. (A statement without a name is parsed, bound and
+executed before its one Sync, so its parts meet the same server without a transaction around them.)
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -30,8 +30,6 @@ from howdah.store.redact import without_password, without_pieces
 from howdah.store.refusals import from_postgres
 
 if TYPE_CHECKING:
-    from asyncpg.transaction import Transaction
-
     from howdah.embedded import Server
     from howdah.tracing import Tracing
 
@@ -185,8 +183,7 @@ class Store:
             return
         self._pgbouncer = True
         _log.warning(
-            "store.pooled a pooler such as PgBouncer answers at %s: every call is a transaction of "
-            "its own%s",
+            "store.pooled a pooler such as PgBouncer answers at %s: nothing is kept in a session%s",
             self.shown_dsn,
             "" if self.can_listen else f", and {DEAF}",
         )
@@ -279,15 +276,6 @@ class Store:
         self.payload_limit = learned[0]
         self._checked = True
 
-    @asynccontextmanager
-    async def together(self, connection: Connection) -> AsyncGenerator[None]:
-        """Let what is done inside meet one session, where a pooler might swap it."""
-        if self.pooled:
-            async with connection.transaction():
-                yield
-        else:
-            yield
-
     def refuse(self, error: BaseException) -> NoReturn:
         """Raise the error in howdah's own words, or as it is where it is not ours to change."""
         found = from_postgres(error, self.shown_dsn)
@@ -301,22 +289,13 @@ class Store:
 class Lent:
     """A connection of the pool for the time of one call."""
 
-    __slots__ = ("_connection", "_pool", "_store", "_transaction")
+    __slots__ = ("_connection", "_pool", "_store")
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._transaction: Transaction | None = None
 
     async def __aenter__(self) -> Connection:
         self._pool, self._connection = await self._store._take()  # pyright: ignore[reportPrivateUsage]
-        if self._store.pooled:  # a statement's parts must meet the same server
-            transaction = self._connection.transaction()
-            try:
-                await transaction.start()
-            except BaseException as error:
-                self._pool.give(self._connection)
-                self._store.refuse(error)
-            self._transaction = transaction
         return self._connection
 
     async def __aexit__(
@@ -327,13 +306,7 @@ class Lent:
     ) -> None:
         if error is not None and _spoils(error):
             self._connection.terminate()
-        try:
-            if self._transaction is not None and not self._connection.is_closed():
-                await self._transaction.__aexit__(kind, error, trace)
-        except BaseException as ended:
-            self._store.refuse(ended)
-        finally:
-            self._pool.give(self._connection)
+        self._pool.give(self._connection)
         if error is not None:
             self._store.refuse(error)
 

@@ -12,6 +12,7 @@ from howdah.store import Store
 
 OLD, VERY_OLD = 300.0, 3600.0  # seconds that a transaction may be open
 BEHIND, FAR_BEHIND = 1e9, 10e9  # bytes of WAL that a slot may hold back
+CROWDED, FULL = 0.8, 0.95  # of all connections
 SKEWED, VERY_SKEWED = 1.0, 30.0  # seconds between two clocks
 _DEAD = "Until it ends no dead row can be cleaned away, in this queue as in all other tables here. "
 
@@ -155,7 +156,7 @@ async def _connections(store: Store, within: timedelta) -> list[Check]:
         "- current_setting('superuser_reserved_connections')::int as allowed",
     )
     share = row["used"] / max(1, row["allowed"])
-    level = graded(share, 0.8, 0.95)
+    level = graded(share, CROWDED, FULL)
     return [
         Check(
             name="connections",

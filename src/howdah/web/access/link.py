@@ -1,0 +1,48 @@
+"""OneTimeLink: a link that works once, for whoever started the dashboard.
+
+Whoever can read the terminal gets in; the cookie that the link gives stays in that browser. A link
+that was used, or that somebody guessed at, opens nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from howdah.web.access.seat import Seats
+
+
+class OneTimeLink:
+    """Access by a link that is printed once."""
+
+    hint = "Open the link that `howdah web` printed. It works once; for another, start it again."
+
+    def __init__(self, who: str = "local") -> None:
+        self._who = who
+        self._token: str | None = secrets.token_urlsafe(24)
+
+    @property
+    def path(self) -> str:
+        """The path of the link, as long as nobody has used it."""
+        return f"/enter?token={self._token}"
+
+    def who(self, request: Request, seats: Seats) -> str | None:
+        return seats.who(request)
+
+    def doors(self, seats: Seats) -> Sequence[BaseRoute]:
+        async def enter(request: Request) -> Response:
+            said = request.query_params.get("token", "")
+            if self._token is None or not secrets.compare_digest(
+                said.encode(), self._token.encode()
+            ):
+                return PlainTextResponse(f"This link does not open anything. {self.hint}", 403)
+            self._token = None
+            response = RedirectResponse(request.scope.get("root_path", "") + "/", 303)
+            seats.give(response, request, self._who)
+            return response
+
+        return [Route("/enter", enter, methods=["GET"])]

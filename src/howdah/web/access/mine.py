@@ -1,0 +1,31 @@
+"""Mine: the application that the dashboard is mounted in knows who it is.
+
+    app.mount("/queue", dashboard(queue, access=Mine(lambda request: request.user.name)))
+
+The function gets the request with everything that the application's own middleware left in its
+scope. It returns a name for the audit line, or None for somebody who may not enter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+
+from howdah.web.access.seat import Seats
+
+
+class Mine:
+    """Access by a function of your own."""
+
+    hint = "The application that this page belongs to decides who may see it."
+
+    def __init__(self, who: Callable[[Request], str | None]) -> None:
+        self._who = who
+
+    def who(self, request: Request, seats: Seats) -> str | None:
+        return self._who(request) or None
+
+    def doors(self, seats: Seats) -> Sequence[BaseRoute]:
+        return ()

@@ -1,0 +1,102 @@
+"""App: the dashboard as an ASGI app, to be served by itself or mounted in another.
+
+from howdah.web import Mine, dashboard
+
+app.mount("/queue", dashboard(queue, access=Mine(lambda request: request.user.name)))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from howdah.client import Queue
+from howdah.errors import HowdahError
+from howdah.metrics.prometheus import CONTENT_TYPE, prometheus
+from howdah.web import pages, refusal
+from howdah.web.access import Access, Seats
+from howdah.web.desk import Desk, Settings, desk_of
+from howdah.web.gate import Gate
+from howdah.web.live import Live
+
+TOKEN = "HOWDAH_WEB_TOKEN"  # noqa: S105 - the name of a variable
+SECRET = "HOWDAH_WEB_SECRET"  # noqa: S105
+
+
+def dashboard(
+    queue: Queue,
+    *,
+    access: Access,
+    read_only: bool = False,
+    redact: Iterable[str] = (),
+    within: timedelta = timedelta(seconds=2),
+    title: str = "howdah",
+    hosts: Sequence[str] = ("*",),
+    token: str | None = None,
+    secret: str | None = None,
+) -> Starlette:
+    """Make the dashboard of a queue.
+
+    `access` says who may enter: there is no default. Values under the payload keys in `redact` are
+    never shown. A look may take the database as long as `within`. `token` (HOWDAH_WEB_TOKEN) lets
+    programs in with `Authorization: Bearer …`; several processes that serve one dashboard need one
+    `secret` (HOWDAH_WEB_SECRET). `hosts` are the names that a request may call this server.
+    """
+    settings = Settings(
+        read_only=read_only,
+        redact=frozenset(key.casefold() for key in redact),
+        within=within,
+        title=title,
+    )
+    seats = Seats(secret or os.environ.get(SECRET))
+    doors = list(access.doors(seats))
+    shown = pages.all_pages()
+    routes: list[BaseRoute] = [
+        *doors,
+        *shown,
+        *pages.all_actions(),
+        Live(shown).route,
+        Route("/metrics", _metrics, methods=["GET"]),
+        Mount("/static", StaticFiles(packages=[("howdah.web", "static")])),
+    ]
+    app = Starlette(
+        routes=routes,
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+            Middleware(
+                Gate,
+                access=access,
+                seats=seats,
+                read_only=read_only,
+                token=token or os.environ.get(TOKEN),
+                open_paths=frozenset(door.path for door in doors if isinstance(door, Route)),
+            ),
+            Middleware(GZipMiddleware, minimum_size=1000),
+        ],
+        exception_handlers={
+            HowdahError: refusal.on_howdah_error,
+            refusal.HTTPException: refusal.on_http_error,
+            Exception: refusal.on_any_error,
+        },
+    )
+    app.state.desk = Desk(queue, settings)
+    app.state.login = next(
+        (door.path for door in doors if isinstance(door, Route) and door.path == "/login"), None
+    )
+    return app
+
+
+async def _metrics(request: Request) -> Response:
+    desk = desk_of(request)
+    text = await prometheus(desk.store, within=desk.within)
+    return PlainTextResponse(text, headers={"content-type": CONTENT_TYPE})

@@ -1,0 +1,64 @@
+"""Desk: what every page and every call of the API stands on.
+
+Comes before  pages/, api/, actions.py
+
+The queue is opened with the first request, because nobody starts an app that is mounted in another.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from starlette.requests import HTTPConnection
+
+from howdah.client import Queue
+from howdah.store import Store
+
+_log = logging.getLogger("howdah.web")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the dashboard may do, and what it hides."""
+
+    read_only: bool = False
+    redact: frozenset[str] = frozenset()  # keys of payloads, results and events, in any case
+    within: timedelta = timedelta(seconds=2)  # how long the database may take for one look
+    title: str = "howdah"
+
+
+class Desk:
+    """A queue and the settings of its dashboard."""
+
+    def __init__(self, queue: Queue, settings: Settings) -> None:
+        self.queue: Queue = queue
+        self.settings: Settings = settings
+
+    @property
+    def store(self) -> Store:
+        return self.queue.store
+
+    @property
+    def within(self) -> timedelta:
+        return self.settings.within
+
+    def note(self, who: str, did: str, on: str, **facts: Any) -> None:
+        """Write the audit line of an action; names and values are quoted, so a line stays one."""
+        told = "".join(f" {name}={_quoted(value)}" for name, value in facts.items())
+        _log.info("web.action who=%s did=%s on=%s%s", _quoted(who), did, _quoted(on), told)
+
+
+def _quoted(value: object) -> str:
+    return msgspec.json.encode(str(value)).decode()
+
+
+def desk_of(request: HTTPConnection) -> Desk:
+    """Return the desk that a request came to."""
+    return request.app.state.desk
+
+
+def who_of(request: HTTPConnection) -> str:
+    """Say who sent a request; the gate has asked."""
+    return request.state.who

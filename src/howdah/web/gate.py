@@ -1,0 +1,140 @@
+"""Gate: nobody gets in unknown, and no foreign page acts through somebody who is in.
+
+Comes before  every page and every call of the API, but for the doors of the access
+
+An unsafe request must come from our own origin, and must carry the pledge that only a page of ours
+can know. A program that names itself with a bearer token carries nothing that a browser would send
+by itself, so it needs neither. In read-only mode nothing unsafe passes at all.
+"""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from howdah.web import refusal
+from howdah.web.access import Access, Seats
+from howdah.web.body import body_of, fields
+from howdah.web.paths import inner_path
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+PLEDGE = "pledge"  # the field of a form
+PLEDGE_HEADER = "x-howdah-pledge"
+PROGRAM = "token"  # who a bearer token is, in the audit line
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+class Gate:
+    """An ASGI app around the dashboard."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        access: Access,
+        seats: Seats,
+        read_only: bool,
+        token: str | None,
+        open_paths: frozenset[str],
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._seats = seats
+        self._read_only = read_only
+        self._token = token
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                fixed = inner_path(scope).startswith("/static/")
+                headers.setdefault("Cache-Control", "no-cache" if fixed else "no-store")
+            await send(message)
+
+        request = Request(scope, receive)
+        try:
+            receive = await self._let_in(request, receive)
+        except HTTPException as refused:
+            response = refusal.response(request, refused.status_code, refused.detail)
+            await response(scope, receive, with_headers)
+            return
+        await self._app(scope, receive, with_headers)
+
+    async def _let_in(self, request: Request, receive: Receive) -> Receive:
+        path = inner_path(request.scope)
+        if path in self._open_paths or path.startswith("/static/"):
+            self._same_origin(request)
+            return receive
+        program = self._is_program(request)
+        who = PROGRAM if program else self._access.who(request, self._seats)
+        if who is None:
+            raise HTTPException(401, self._access.hint)
+        request.state.who = who
+        request.state.pledge = self._seats.pledge(who)
+        if request.method in SAFE:
+            return receive
+        if self._read_only:
+            raise HTTPException(403, "this dashboard is read-only")
+        if program:
+            return receive
+        self._same_origin(request)
+        return await self._pledged(request, who)
+
+    def _is_program(self, request: Request) -> bool:
+        kind, _, said = request.headers.get("authorization", "").partition(" ")
+        return (
+            self._token is not None
+            and kind.lower() == "bearer"
+            and hmac.compare_digest(said.strip().encode(), self._token.encode())
+        )
+
+    def _same_origin(self, request: Request) -> None:
+        """Refuse what another site's page sends; a browser says where it comes from."""
+        if request.method in SAFE:
+            return
+        site = request.headers.get("sec-fetch-site")
+        origin = request.headers.get("origin")
+        if site not in (None, "same-origin", "none"):
+            raise HTTPException(403, "this request came from another site")
+        if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+            raise HTTPException(403, "this request came from another site")
+
+    async def _pledged(self, request: Request, who: str) -> Receive:
+        """Refuse what does not carry the pledge; hand the body on as if nobody had read it."""
+        body = await body_of(request)
+        word = request.headers.get(PLEDGE_HEADER)
+        if word is None:
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            said = fields(body) if kind == "application/x-www-form-urlencoded" else []
+            word = next((value for name, value in said if name == PLEDGE), "")
+        if not self._seats.kept(who, word):
+            raise HTTPException(403, "the page was too old to act: load it again, then repeat it")
+        unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        receive = request.receive
+
+        async def again() -> Message:
+            return unread.pop() if unread else await receive()
+
+        return again

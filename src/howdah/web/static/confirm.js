@@ -1,0 +1,8 @@
+// confirm: ask before a form acts, in the words of its button's data-ask.
+
+export function confirmations() {
+  document.addEventListener("submit", (event) => {
+    const ask = event.submitter?.dataset.ask ?? event.target.dataset.ask;
+    if (ask && !window.confirm(ask)) event.preventDefault();
+  });
+}

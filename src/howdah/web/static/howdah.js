@@ -1,0 +1,11 @@
+// howdah: what a page does by itself once it is loaded. It can be read without any of this.
+
+import { live } from "./live.js";
+import { keys } from "./keys.js";
+import { times } from "./times.js";
+import { confirmations } from "./confirm.js";
+
+times(document);
+keys();
+confirmations();
+live((main) => times(main));

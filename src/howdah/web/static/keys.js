@@ -1,0 +1,48 @@
+// keys: `/` to search, arrows through rows, `g` and a letter to go somewhere, `?` for help.
+
+const GO = { o: "/", j: "/jobs", f: "/failures", w: "/workers", t: "/types", h: "/health" };
+
+export function keys() {
+  let going = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
+    if (typing) {
+      if (event.key === "Escape") typing.blur();
+      return;
+    }
+    if (going && GO[event.key]) {
+      location.href = document.querySelector('meta[name="howdah-root"]').content + GO[event.key];
+      return;
+    }
+    going = event.key === "g";
+    const act = ACTS[event.key];
+    if (act && act(event) !== false) event.preventDefault();
+  });
+}
+
+const ACTS = {
+  "/": () => document.querySelector(".find input")?.focus() ?? false,
+  "?": () => document.getElementById("help").showModal(),
+  ArrowDown: () => step(1),
+  ArrowUp: () => step(-1),
+  " ": (event) => tick(event),
+};
+
+function rows() {
+  return [...document.querySelectorAll("main tbody tr")].filter((row) => row.querySelector("a"));
+}
+
+function step(by) {
+  const all = rows();
+  if (!all.length || document.querySelector("dialog[open]")) return false;
+  const now = all.findIndex((row) => row.contains(document.activeElement));
+  const next = now < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(now + by, 0), all.length - 1);
+  all[next].querySelector("a").focus();
+}
+
+function tick(event) {
+  const box = event.target.closest("tr")?.querySelector("input[type=checkbox]");
+  if (!box || event.target === box) return false;
+  box.click();
+}

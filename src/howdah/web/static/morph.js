@@ -1,0 +1,67 @@
+// morph: make an element's children like new HTML, and leave alone what a reader is busy with:
+// the focus, what was typed or ticked, what was folded open, what was scrolled.
+
+export function morph(element, html) {
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  children(element, made.content);
+}
+
+function key(node) {
+  return node.nodeType === Node.ELEMENT_NODE ? node.id || node.dataset.key || null : null;
+}
+
+function alike(old, made) {
+  return old.nodeType === made.nodeType && old.nodeName === made.nodeName && key(old) === key(made);
+}
+
+function children(parent, made) {
+  const keyed = new Map();
+  for (const child of parent.childNodes) {
+    const name = key(child);
+    if (name !== null) keyed.set(name, child);
+  }
+  let old = parent.firstChild;
+  for (const fresh of [...made.childNodes]) {
+    const name = key(fresh);
+    const match = name !== null ? keyed.get(name) : null;
+    if (match && alike(match, fresh)) {
+      if (match === old) old = old.nextSibling;
+      else parent.insertBefore(match, old);
+      one(match, fresh);
+    } else if (old && name === null && key(old) === null && alike(old, fresh)) {
+      const next = old.nextSibling;
+      one(old, fresh);
+      old = next;
+    } else {
+      parent.insertBefore(fresh, old);
+    }
+  }
+  while (old) {
+    const next = old.nextSibling;
+    old.remove();
+    old = next;
+  }
+}
+
+function one(old, fresh) {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
+    return;
+  }
+  if (old.hasAttribute("data-keep")) return;
+  attributes(old, fresh);
+  children(old, fresh);
+}
+
+const READERS_OWN = { DETAILS: ["open"], DIALOG: ["open"], INPUT: ["value", "checked"], OPTION: ["selected"] };
+
+function attributes(old, fresh) {
+  const own = READERS_OWN[old.nodeName] ?? [];
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && !own.includes(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (!own.includes(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+}

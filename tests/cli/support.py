@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import pty
 import subprocess
@@ -44,9 +45,24 @@ class Cli:
 
 def invoke(*arguments: object, input: str | None = None) -> Result:
     """Run a command without a database of its own."""
-    return CliRunner().invoke(
-        howdah, [str(one) for one in arguments], input=input, catch_exceptions=False
-    )
+    with left_as_found():
+        return CliRunner().invoke(
+            howdah, [str(one) for one in arguments], input=input, catch_exceptions=False
+        )
+
+
+@contextmanager
+def left_as_found() -> Generator[None]:
+    """Undo what `howdah worker` does to its process: it sets up the log and the environment."""
+    root, variables = logging.getLogger(), dict(os.environ)
+    level, handlers = root.level, list(root.handlers)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers
+        os.environ.clear()
+        os.environ.update(variables)
 
 
 def environment(**more: str) -> dict[str, str]:

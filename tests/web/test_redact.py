@@ -1,0 +1,56 @@
+"""Redaction: nobody sees what stands under a named key, wherever it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from howdah import payload
+from howdah.web.redact import MARK, redacted
+
+KEYS = frozenset({"password", "token"})
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"password": "s3cret", "user": "ann"}, {"password": MARK, "user": "ann"}),
+        ({"Password": 1, "TOKEN": None}, {"Password": MARK, "TOKEN": MARK}),
+        ({"a": [{"b": {"token": ["x", "y"]}}, 2]}, {"a": [{"b": {"token": MARK}}, 2]}),
+        ([{"token": {"deep": True}}], [{"token": MARK}]),
+        ({"tokens": "shown", "pass": "shown"}, {"tokens": "shown", "pass": "shown"}),
+        ("token", "token"),
+        ("[not json", "[not json"),
+        (None, None),
+        (12345678901234567890123, 12345678901234567890123),
+    ],
+)
+def test_values_under_named_keys_are_not_shown(value: Any, shown: Any) -> None:
+    assert redacted(value, KEYS) == shown
+
+
+def test_what_is_given_is_not_changed() -> None:
+    given = {"token": "x", "list": [{"token": "y"}]}
+    redacted(given, KEYS)
+    assert given == {"token": "x", "list": [{"token": "y"}]}
+
+
+def test_without_named_keys_everything_is_shown() -> None:
+    assert redacted({"password": "s3cret"}, frozenset()) == {"password": "s3cret"}
+
+
+@pytest.mark.parametrize("depth", [400, 900, 5000])
+def test_nothing_hides_in_depth(depth: int) -> None:
+    raw = '{"a":' * depth + '{"token":"s3cret"}' + "}" * depth
+    assert "s3cret" not in str(_text(redacted(payload.decode(raw), KEYS)))
+
+
+def test_nothing_hides_beside_a_number_that_cannot_be_read() -> None:
+    raw = '{"token": "s3cret", "n": 1%s}' % ("0" * 5000)
+    assert redacted(raw, KEYS) == MARK
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix test-ha soak check audit format states sync docs sql bench bench-quick bench-bad-days bench-memory bench-growth
+.PHONY: help setup demo clean test test-matrix test-ha soak check audit format states sync docs pictures sql bench bench-quick bench-bad-days bench-memory bench-growth
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -76,6 +76,9 @@ docs: $(READY)  ## write the pages that are made from the code
 	$(BIN)/python tools/write_states.py
 	$(BIN)/python tools/write_sql_reference.py
 	$(BIN)/python tools/write_reliability.py
+
+pictures: $(READY)  ## take the pictures of the dashboard for the docs
+	$(RUN) tools.pictures
 
 sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
 	@mkdir -p dist

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ import click
 
 from howdah import Queue
 from howdah.cli import ground
+from howdah.cli.log import LEVELS, log_to_stderr
 from howdah.cli.options import dsn_option
 from howdah.errors import BadInput
 
@@ -23,7 +26,14 @@ MISSING = "the dashboard needs its extra: pip install 'howdah[web]'"
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", default=8420, show_default=True, help="The port; 0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=8420,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
 @click.option("--user", default="admin", show_default=True, help="The name beside the password.")
 @click.option(
     "--password-file",
@@ -52,6 +62,8 @@ MISSING = "the dashboard needs its extra: pip install 'howdah[web]'"
     "--redact", metavar="KEY", multiple=True, help="Never show values under this payload key."
 )
 @click.option("--prefix", default="", metavar="PATH", help="The path that a proxy serves it below.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
 @dsn_option
 def web(
     host: str,
@@ -64,17 +76,19 @@ def web(
     read_only: bool,
     redact: tuple[str, ...],
     prefix: str,
+    log_level: str,
+    log_json: bool,
     dsn: str | None,
 ) -> None:
     """Serve the dashboard.
 
     On this machine it prints a link that opens it once. Anywhere else it needs to know who comes:
     a password, or a proxy that has asked already. HOWDAH_WEB_TOKEN lets programs in.
+
+    Every action leaves a line in the log, with who did it. SIGTERM or Ctrl-C ends it.
     """
-    try:
-        from howdah.web.serve import serve
-    except ModuleNotFoundError:
-        raise click.UsageError(MISSING) from None
+    log_to_stderr(log_level, log_json)
+    serve = loaded_serve()
     serve(
         Queue(dsn),
         access(host, user, _password(password_file), trust_header, trust_proxy),
@@ -83,9 +97,18 @@ def web(
         hosts=_hosts(host, allow_host),
         read_only=read_only,
         redact=redact,
-        prefix=prefix.rstrip("/"),
+        prefix=checked_prefix(prefix),
         say=ground.remark,
     )
+
+
+def loaded_serve() -> Callable[..., None]:
+    """Return what serves the dashboard; say in one line what is missing."""
+    try:
+        from howdah.web.serve import serve
+    except ModuleNotFoundError:
+        raise BadInput(MISSING) from None
+    return serve
 
 
 def access(
@@ -119,6 +142,14 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def checked_prefix(said: str) -> str:
+    """Return a prefix with a slash before it and none behind it; none is empty."""
+    prefix = said.strip("/")
+    if not re.fullmatch(r"[\w.~/-]*", prefix, re.ASCII):
+        raise BadInput(f"{said!r} is not a path that a link can begin with: write /queue")
+    return f"/{prefix}" if prefix else ""
 
 
 def _hosts(host: str, allowed: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Web: the dashboard of a queue, as an ASGI app and as `howdah web`.
 
     app.py        puts the parts together: `dashboard(queue, access=…)`
+    answer.py     what every answer carries, also one that says no
     gate.py       who may enter, and what a foreign page may not make them do
     access/       ways to know who it is: a one-time link, a password, a proxy, your own app
     desk.py       what every page stands on: the queue, the settings, the audit line

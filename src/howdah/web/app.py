@@ -14,7 +14,6 @@ from datetime import timedelta
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -25,8 +24,9 @@ from howdah.errors import HowdahError
 from howdah.metrics.prometheus import CONTENT_TYPE, prometheus
 from howdah.web import pages, refusal
 from howdah.web.access import Access, Seats
+from howdah.web.answer import Answers
 from howdah.web.desk import Desk, Settings, desk_of
-from howdah.web.gate import Gate
+from howdah.web.gate import Gate, checked_token
 from howdah.web.live import Live
 
 TOKEN = "HOWDAH_WEB_TOKEN"  # noqa: S105 - the name of a variable
@@ -72,13 +72,14 @@ def dashboard(
     app = Starlette(
         routes=routes,
         middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+            Middleware(Answers),
             Middleware(
                 Gate,
                 access=access,
                 seats=seats,
                 read_only=read_only,
-                token=token or os.environ.get(TOKEN),
+                token=checked_token(token or os.environ.get(TOKEN)),
+                hosts=hosts,
                 open_paths=frozenset(door.path for door in doors if isinstance(door, Route)),
             ),
             Middleware(GZipMiddleware, minimum_size=1000),
@@ -86,7 +87,6 @@ def dashboard(
         exception_handlers={
             HowdahError: refusal.on_howdah_error,
             refusal.HTTPException: refusal.on_http_error,
-            Exception: refusal.on_any_error,
         },
     )
     app.state.desk = Desk(queue, settings)

@@ -7,6 +7,7 @@ The queue is opened with the first request, because nobody starts an app that is
 
 from __future__ import annotations
 
+import json
 import logging
 from datetime import timedelta
 from typing import Any
@@ -46,12 +47,14 @@ class Desk:
 
     def note(self, who: str, did: str, on: str, **facts: Any) -> None:
         """Write the audit line of an action; names and values are quoted, so a line stays one."""
-        told = "".join(f" {name}={_quoted(value)}" for name, value in facts.items())
-        _log.info("web.action who=%s did=%s on=%s%s", _quoted(who), did, _quoted(on), told)
+        told = "".join(f" {name}={quoted(value)}" for name, value in facts.items())
+        _log.info("web.action who=%s did=%s on=%s%s", quoted(who), did, quoted(on), told)
 
 
-def _quoted(value: object) -> str:
-    return msgspec.json.encode(str(value)).decode()
+def quoted(value: object) -> str:
+    """Write a value as a JSON string without anything that breaks a line or steers a terminal."""
+    said = json.dumps(str(value), ensure_ascii=False)
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in said)
 
 
 def desk_of(request: HTTPConnection) -> Desk:

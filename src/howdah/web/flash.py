@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from howdah.web.paths import outer
+from howdah.web.paths import outer, place
 
 COOKIE = "howdah_said"
 LONGEST = 500
@@ -21,7 +21,12 @@ def redirect(request: Request, path: str, said: str) -> Response:
     """Go on to a page and say there what happened."""
     response = RedirectResponse(outer(request, path), 303)
     response.set_cookie(
-        COOKIE, quote(said[:LONGEST]), max_age=60, path=_place(request), samesite="strict"
+        COOKIE,
+        quote(said[:LONGEST]),
+        max_age=60,
+        path=place(request),
+        httponly=True,
+        samesite="strict",
     )
     return response
 
@@ -32,8 +37,4 @@ def read(request: Request) -> str | None:
 
 
 def forget(request: Request, response: Response) -> None:
-    response.delete_cookie(COOKIE, path=_place(request))
-
-
-def _place(request: Request) -> str:
-    return request.scope.get("root_path", "") or "/"
+    response.delete_cookie(COOKIE, path=place(request))

@@ -1,5 +1,6 @@
 """Gate: nobody gets in unknown, and no foreign page acts through somebody who is in.
 
+Comes after   answer.py
 Comes before  every page and every call of the API, but for the doors of the access
 
 An unsafe request must come from our own origin, and must carry the pledge that only a page of ours
@@ -10,13 +11,16 @@ by itself, so it needs neither. In read-only mode nothing unsafe passes at all.
 from __future__ import annotations
 
 import hmac
+import re
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from howdah.errors import BadInput
 from howdah.web import refusal
 from howdah.web.access import Access, Seats
 from howdah.web.body import body_of, fields
@@ -26,17 +30,8 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PLEDGE = "pledge"  # the field of a form
 PLEDGE_HEADER = "x-howdah-pledge"
 PROGRAM = "token"  # who a bearer token is, in the audit line
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-}
+SHORTEST = 8  # characters of a token
+_HOST = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?", re.ASCII)
 
 
 class Gate:
@@ -50,6 +45,7 @@ class Gate:
         seats: Seats,
         read_only: bool,
         token: str | None,
+        hosts: Sequence[str],
         open_paths: frozenset[str],
     ) -> None:
         self._app = app
@@ -57,30 +53,42 @@ class Gate:
         self._seats = seats
         self._read_only = read_only
         self._token = token
+        self._hosts = [host.lower() for host in hosts]
         self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                fixed = inner_path(scope).startswith("/static/")
-                headers.setdefault("Cache-Control", "no-cache" if fixed else "no-store")
-            await send(message)
-
         request = Request(scope, receive)
+        if not self._is_called_right(request):
+            refused = "this dashboard does not go by the name in the Host header"
+            await PlainTextResponse(refused, 400)(scope, receive, send)
+            return
         try:
             receive = await self._let_in(request, receive)
         except HTTPException as refused:
             response = refusal.response(request, refused.status_code, refused.detail)
-            await response(scope, receive, with_headers)
+            await response(scope, receive, send)
             return
-        await self._app(scope, receive, with_headers)
+        await self._app(scope, receive, send)
+
+    def _is_called_right(self, request: Request) -> bool:
+        """Say whether the host is one of ours: a foreign name can be made to lead to this machine.
+
+        Such a page would be of our own origin to the browser.
+        """
+        said = request.headers.get("host")
+        if said is None:
+            return "*" in self._hosts
+        found = _HOST.fullmatch(said)
+        if found is None:
+            return False
+        name = found[1].lower()
+        return any(
+            one in ("*", name) or (one.startswith("*.") and name.endswith(one[1:]))
+            for one in self._hosts
+        )
 
     async def _let_in(self, request: Request, receive: Receive) -> Receive:
         path = inner_path(request.scope)
@@ -88,7 +96,7 @@ class Gate:
             self._same_origin(request)
             return receive
         program = self._is_program(request)
-        who = PROGRAM if program else self._access.who(request, self._seats)
+        who = PROGRAM if program else await self._access.who(request, self._seats)
         if who is None:
             raise HTTPException(401, self._access.hint)
         request.state.who = who
@@ -111,14 +119,16 @@ class Gate:
         )
 
     def _same_origin(self, request: Request) -> None:
-        """Refuse what another site's page sends; a browser says where it comes from."""
+        """Refuse what another site's page sends; a browser says where it comes from.
+
+        What it says in Sec-Fetch-Site holds also behind a proxy that changes the Host header.
+        """
         if request.method in SAFE:
             return
         site = request.headers.get("sec-fetch-site")
         origin = request.headers.get("origin")
-        if site not in (None, "same-origin", "none"):
-            raise HTTPException(403, "this request came from another site")
-        if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        ours = site in ("same-origin", "none") if site is not None else _leads_here(request, origin)
+        if not ours:
             raise HTTPException(403, "this request came from another site")
 
     async def _pledged(self, request: Request, who: str) -> Receive:
@@ -138,3 +148,21 @@ class Gate:
             return unread.pop() if unread else await receive()
 
         return again
+
+
+def _leads_here(request: Request, origin: str | None) -> bool:
+    if origin is None:
+        return True  # not a browser, or none that says; the pledge is still asked for
+    try:
+        return urlsplit(origin).netloc == request.headers.get("host")
+    except ValueError:
+        return False
+
+
+def checked_token(token: str | None) -> str | None:
+    """Return the token that lets programs in; an empty one is none, a short one is refused."""
+    if not token:
+        return None
+    if len(token) < SHORTEST:
+        raise BadInput(f"a token for programs has {SHORTEST} characters at least")
+    return token

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.requests import HTTPConnection
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 def inner_path(scope: Scope) -> str:
     """Return the path of a request as the dashboard names it."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root) else path
+    below = root and (path == root or path.startswith(f"{root}/"))
+    return path[len(root) :] if below else path
 
 
 def outer(request: HTTPConnection, path: str, **query: object) -> str:
     """Return the link to a path of the dashboard; a list gives a field for each of its values."""
     asked = {name: value for name, value in query.items() if value not in (None, "", (), [])}
     said = f"?{urlencode(asked, doseq=True)}" if asked else ""
-    return f"{request.scope.get('root_path', '')}{path}{said}"
+    return f"{quote(request.scope.get('root_path', ''))}{path}{said}"
+
+
+def place(request: HTTPConnection) -> str:
+    """Return the path of our cookies: they are sent to the dashboard and nowhere else."""
+    return outer(request, "") or "/"
+
+
+def below(app: ASGIApp, prefix: str) -> ASGIApp:
+    """Serve an app below a prefix, whether the proxy before it cuts the prefix off or not."""
+
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path: str = scope["path"]
+            whole = path == prefix or path.startswith(f"{prefix}/")
+            scope = {**scope, "root_path": prefix, "path": path if whole else prefix + path}
+        await app(scope, receive, send)
+
+    return served

@@ -27,6 +27,7 @@ TITLES = {
     405: "Not like this",
     409: "Not now",
     413: "Too large",
+    429: "Too often",
     503: "The database does not answer",
 }
 
@@ -50,6 +51,13 @@ def status_of(error: HowdahError) -> int:
 
 def response(request: Request, status: int, sentence: str) -> Response:
     """Answer with an error: JSON below /api, else a page."""
+    answer = _answer(request, status, sentence)
+    if answer.status_code == 401:
+        answer.headers["WWW-Authenticate"] = 'Bearer realm="howdah"'  # a browser asks nothing
+    return answer
+
+
+def _answer(request: Request, status: int, sentence: str) -> Response:
     path = inner_path(request.scope)
     if path.startswith("/api/"):
         return json_response({"error": {"status": status, "message": sentence}}, status)
@@ -72,8 +80,3 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     answer = response(request, error.status_code, error.detail)
     answer.headers.update(error.headers or {})
     return answer
-
-
-async def on_any_error(request: Request, error: Exception) -> Response:
-    """Answer for a bug of ours; the traceback is in the log, not on the page."""
-    return response(request, 500, "the dashboard made a mistake; its log tells which")

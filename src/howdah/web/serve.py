@@ -1,18 +1,27 @@
-"""Serve: the dashboard as a process of its own."""
+"""Serve: the dashboard as a process of its own.
+
+The first SIGTERM or Ctrl-C ends the open streams, then the process, with exit code 0; a second one
+does not wait for anybody.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from howdah.client import Queue
-from howdah.errors import Unreachable
+from howdah.errors import BadInput
 from howdah.loop import new_event_loop
 from howdah.web.access import Access, OneTimeLink
 from howdah.web.app import dashboard
+from howdah.web.paths import below
 
 
 def serve(
@@ -28,50 +37,64 @@ def serve(
     say: Callable[[str], None],
 ) -> None:
     """Serve until Ctrl-C or SIGTERM."""
-    app = dashboard(queue, access=access, read_only=read_only, redact=redact, hosts=hosts)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            root_path=prefix,
-            proxy_headers=False,
-            timeout_graceful_shutdown=1,
-        )
-    )
+    app: ASGIApp = dashboard(queue, access=access, read_only=read_only, redact=redact, hosts=hosts)
+    server = Server(below(app, prefix) if prefix else app)
+
+    async def run(door: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.handle_exit, number, None)
+        async with queue:
+            say(f"howdah web of {queue.store.shown_dsn}")
+            say(f"  {link(door, access, prefix)}")
+            say(f"  {access.hint} Ctrl-C ends it.")
+            await server.serve(sockets=[door])
+
     with bind(host, port) as door, asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(queue, server, door, access, say, prefix))
+        runner.run(run(door))
 
 
-async def _serve(
-    queue: Queue,
-    server: uvicorn.Server,
-    door: socket.socket,
-    access: Access,
-    say: Callable[[str], None],
-    prefix: str,
-) -> None:
-    async with queue:
-        say(f"howdah web of {queue.store.shown_dsn}")
-        say(f"  {address(door)}{prefix}{access.path if isinstance(access, OneTimeLink) else '/'}")
-        say(f"  {access.hint} Ctrl-C ends it.")
-        await server.serve(sockets=[door])
+class Server(uvicorn.Server):
+    """A server that leaves the signals to whoever runs it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,  # who is asked for by a proxy is told by TrustedHeader alone
+                timeout_graceful_shutdown=2,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
 
 
 def bind(host: str, port: int) -> socket.socket:
     """Take the port before anything else is done, so that a taken one is told at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     door = socket.socket(family, socket.SOCK_STREAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # elsewhere it would let two listen at one port
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         door.bind((host, port))
+        door.listen()
     except OSError as error:
         door.close()
-        raise Unreachable(
+        raise BadInput(
             f"cannot listen at {host}:{port}: {error.strerror}; --port takes another"
         ) from None
     return door
+
+
+def link(door: socket.socket, access: Access, prefix: str = "") -> str:
+    """Return what to open in a browser of this machine."""
+    return f"{address(door)}{prefix}{access.path if isinstance(access, OneTimeLink) else '/'}"
 
 
 def address(door: socket.socket) -> str:

@@ -2,7 +2,7 @@
 
     seat.py       the signed cookie of somebody who has come in
     link.py       a link that works once: for the machine's own user
-    password.py   a name and a password
+    password.py   a name and a password; patience.py, what wrong ones cost
     header.py     a proxy has asked already, and says so in a header
     mine.py       the application that the dashboard is mounted in knows
 

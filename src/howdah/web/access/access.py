@@ -14,7 +14,7 @@ from howdah.web.access.seat import Seats
 class Access(Protocol):
     """A way to know who a visitor is."""
 
-    def who(self, request: Request, seats: Seats) -> str | None:
+    async def who(self, request: Request, seats: Seats) -> str | None:
         """Say who this is; None is nobody."""
         ...
 

@@ -10,10 +10,12 @@ import secrets
 from collections.abc import Sequence
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from howdah.web import refusal
 from howdah.web.access.seat import Seats
+from howdah.web.paths import outer
 
 
 class OneTimeLink:
@@ -30,7 +32,7 @@ class OneTimeLink:
         """The path of the link, as long as nobody has used it."""
         return f"/enter?token={self._token}"
 
-    def who(self, request: Request, seats: Seats) -> str | None:
+    async def who(self, request: Request, seats: Seats) -> str | None:
         return seats.who(request)
 
     def doors(self, seats: Seats) -> Sequence[BaseRoute]:
@@ -39,9 +41,13 @@ class OneTimeLink:
             if self._token is None or not secrets.compare_digest(
                 said.encode(), self._token.encode()
             ):
-                return PlainTextResponse(f"This link does not open anything. {self.hint}", 403)
+                return refusal.response(
+                    request, 403, f"This link does not open anything. {self.hint}"
+                )
+            if request.method != "GET":  # a look at the link does not use it up
+                return Response()
             self._token = None
-            response = RedirectResponse(request.scope.get("root_path", "") + "/", 303)
+            response = RedirectResponse(outer(request, "/"), 303)
             seats.give(response, request, self._who)
             return response
 

@@ -2,13 +2,14 @@
 
     app.mount("/queue", dashboard(queue, access=Mine(lambda request: request.user.name)))
 
-The function gets the request with everything that the application's own middleware left in its
-scope. It returns a name for the audit line, or None for somebody who may not enter.
+The function, plain or async, gets the request with everything that the application's own middleware
+left in its scope. It returns a name for the audit line, or None for somebody who may not enter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.requests import Request
 from starlette.routing import BaseRoute
@@ -21,11 +22,12 @@ class Mine:
 
     hint = "The application that this page belongs to decides who may see it."
 
-    def __init__(self, who: Callable[[Request], str | None]) -> None:
+    def __init__(self, who: Callable[[Request], str | Awaitable[str | None] | None]) -> None:
         self._who = who
 
-    def who(self, request: Request, seats: Seats) -> str | None:
-        return self._who(request) or None
+    async def who(self, request: Request, seats: Seats) -> str | None:
+        found = self._who(request)
+        return (await found if inspect.isawaitable(found) else found) or None
 
     def doors(self, seats: Seats) -> Sequence[BaseRoute]:
         return ()

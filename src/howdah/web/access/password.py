@@ -1,16 +1,15 @@
 """Password: a name and a password, asked for on a page of its own.
 
 Programs may send them as HTTP Basic. Wrong answers cost time, and the more there were of late, the
-more; so nobody tries many.
+more; so nobody tries many: patience.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hmac
-import time
+import logging
 from collections.abc import Sequence
 
 from starlette.requests import Request
@@ -18,13 +17,18 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from howdah.errors import BadInput
+from howdah.web import refusal
+from howdah.web.access.patience import Patience, address_of
 from howdah.web.access.seat import Seats
 from howdah.web.body import form_of
+from howdah.web.desk import quoted
 from howdah.web.draw import render
+from howdah.web.paths import outer
+
+_log = logging.getLogger("howdah.web")
 
 SHORTEST = 8
-FORGIVEN = 60.0  # seconds after which a wrong answer no longer counts
-MANY = 20  # wrong answers within that time, after which a header is not even read
+LATER = "There were too many wrong answers from your address. Wait a minute."
 
 
 class Password:
@@ -32,35 +36,37 @@ class Password:
 
     hint = "Enter with the name and the password that this dashboard was started with."
 
-    def __init__(self, password: str, user: str = "admin") -> None:
+    def __init__(
+        self, password: str, user: str = "admin", patience: Patience | None = None
+    ) -> None:
         if len(password) < SHORTEST:
             raise BadInput(f"the password of a dashboard has {SHORTEST} characters at least")
         self._user = user
         self._password = password
-        self._wrong: list[float] = []
+        self._patience = patience or Patience()
 
-    def who(self, request: Request, seats: Seats) -> str | None:
-        return seats.who(request) or self._basic(request.headers.get("authorization", ""))
+    async def who(self, request: Request, seats: Seats) -> str | None:
+        return seats.who(request) or self._basic(request)
 
-    def _basic(self, header: str) -> str | None:
-        kind, _, said = header.partition(" ")
-        if kind.lower() != "basic":
+    def _basic(self, request: Request) -> str | None:
+        kind, _, said = request.headers.get("authorization", "").partition(" ")
+        address = address_of(request)
+        if kind.lower() != "basic" or self._patience.spent(address):
             return None
         try:
             user, _, password = base64.b64decode(said, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
-            return None
-        if len(self._recent()) >= MANY:
+        except ValueError:
             return None
         if self._right(user, password):
-            return user
-        self._wrong.append(time.monotonic())
+            return self._user
+        self._patience.count(address)
+        _refused(address)
         return None
 
     def _right(self, user: str, password: str) -> bool:
-        return hmac.compare_digest(user.encode(), self._user.encode()) and hmac.compare_digest(
-            password.encode(), self._password.encode()
-        )
+        """Compare both whatever the first says, in a time that tells nothing."""
+        same_user = hmac.compare_digest(user.encode(), self._user.encode())
+        return hmac.compare_digest(password.encode(), self._password.encode()) and same_user
 
     def doors(self, seats: Seats) -> Sequence[BaseRoute]:
         async def ask(request: Request) -> Response:
@@ -68,23 +74,33 @@ class Password:
 
         async def enter(request: Request) -> Response:
             said = dict(await form_of(request))
-            await asyncio.sleep(self._patience())
+            address = address_of(request)
+            if self._patience.spent(address):
+                return refusal.response(request, 429, LATER)
+            wait = self._patience.wait(address)
+            tried = self._patience.count(address)
+            await asyncio.sleep(wait)
             if not self._right(said.get("user", ""), said.get("password", "")):
-                self._wrong.append(time.monotonic())
+                _refused(address)
                 return render(
                     request, "login.html", {"user": self._user, "wrong": True}, status_code=403
                 )
-            response = RedirectResponse(request.scope.get("root_path", "") + "/", 303)
+            self._patience.forgive(address, tried)
+            response = RedirectResponse(outer(request, "/"), 303)
             seats.give(response, request, self._user)
             return response
 
-        return [Route("/login", ask, methods=["GET"]), Route("/login", enter, methods=["POST"])]
+        async def leave(request: Request) -> Response:
+            response = RedirectResponse(outer(request, "/login"), 303)
+            seats.take(response, request)
+            return response
 
-    def _recent(self) -> list[float]:
-        now = time.monotonic()
-        self._wrong = [at for at in self._wrong if now - at < FORGIVEN]
-        return self._wrong
+        return [
+            Route("/login", ask, methods=["GET"]),
+            Route("/login", enter, methods=["POST"]),
+            Route("/leave", leave, methods=["POST"]),
+        ]
 
-    def _patience(self) -> float:
-        wrong = len(self._recent())
-        return min(0.1 * 2**wrong, 10.0) if wrong else 0.0
+
+def _refused(address: str) -> None:
+    _log.warning("web.refused from=%s", quoted(address))

@@ -52,8 +52,10 @@ class Buffer:
         else:
             self._claims = deque(sorted([*self._claims, *claims], key=_order))
 
-    def get(self) -> Claim:
-        return self._claims.popleft()
+    def get(self, jobs: int) -> list[Claim]:
+        """Take up to so many out, the first ones first."""
+        take = self._claims.popleft
+        return [take() for _ in range(min(jobs, len(self._claims)))]
 
     def ended(self, now: float) -> None:
         """Count a job that ended, for the rate."""

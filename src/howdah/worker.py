@@ -130,12 +130,9 @@ class Worker:
             raise self._failure
 
     async def start(self) -> None:
-        """Begin to work; returns once the worker has beaten for the first time."""
-        async with self._store.acquire():  # refuses a schema that does not fit
-            pass
+        """Begin to work, as soon as the database is there; returns once the worker has beaten."""
         if self._started:
             raise HowdahError("a worker works once: make another with queue.worker()")
-        self._started = True
         self._settler = Settler(
             self._store, self.id, self._flush_reports, self._unsure, self._measures.settled
         )
@@ -157,6 +154,9 @@ class Worker:
             held=self._attempts.held,
             lost=self._attempts.lose,
         )
+        if not await self._arrive():
+            return
+        self._started = True
         await self._heartbeat.start()
         await self._doorbell.start()
         for name, loop in (
@@ -176,6 +176,29 @@ class Worker:
             self._doorbell.hears,
         )
 
+    async def _arrive(self) -> bool:
+        """Beat for the first time, however long the database is away; False when told to stop.
+
+        Refuses what waiting does not heal: a wrong password, a schema that does not fit, a role
+        that may not work.
+        """
+        wait = 0.1
+        while not self._stopping.is_set():
+            try:
+                async with self._store.acquire() as connection:
+                    await call.beat(connection, self.id, [], self._silent_after, self._info())
+            except HowdahError as error:
+                if not passing(error):
+                    raise
+                _log.warning("worker.waiting id=%s retry_in=%.1fs error=%s", self.id, wait, error)
+            else:
+                return True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._stopping.wait()
+            wait = min(wait * 2, 5.0)
+        return False
+
     def _go(self, name: str, loop: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(loop, name=f"howdah-{name}")
         task.add_done_callback(self._loop_ended)
@@ -187,6 +210,8 @@ class Worker:
             _log.error("worker.broken id=%s error=%s", self.id, error)
             self._failure = self._failure or error
             self.shut_down()
+            if self._settler.broken:
+                self._hurry.set()  # what ends now could not be written down
             self._idle.set()
 
     async def run(self) -> None:
@@ -228,6 +253,8 @@ class Worker:
         """Claim no more, hand back what has not started, let the rest end within the grace."""
         if not self._stopping.is_set():
             self.shut_down()
+        if not self._started:
+            return  # told to stop while it waited for the database
         _log.info("worker.stopping id=%s running=%d", self.id, len(self._attempts))
         # what a claim takes that is on its way now must not be left behind
         claiming = [task for task in self._tasks if task.get_name() == CLAIMING]
@@ -251,7 +278,8 @@ class Worker:
                 if self._strays.due_in(time.monotonic()) is not None:
                     await self._strays.look()
                 await self._measures.step()
-                await call.leave(self._store, self.id)
+                if not self._settler.held():  # else others must notice that it is silent
+                    await call.leave(self._store, self.id)
         _log.info(
             "worker.stopped id=%s settled=%d stale=%d",
             self.id,
@@ -334,7 +362,8 @@ class Worker:
             return
         buffer, attempts = self._buffer, self._attempts
         while (free := attempts.free) > 0 and len(buffer):
-            attempts.start(buffer.get())
+            for one in buffer.get(free):
+                attempts.start(one)
         if buffer.wanted(free):
             self._room.set()
 
@@ -360,7 +389,7 @@ class Worker:
 
     def _ended(self, ending: Ending) -> None:
         self._settler.add(ending)
-        self._buffer.ended(time.monotonic())
+        self._buffer.ended(ending.ended or time.monotonic())
 
     def _news(self, ids: list[UUID]) -> None:
         """A job has changed: if it is at work here, see whether it is still ours."""

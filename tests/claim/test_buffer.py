@@ -60,7 +60,7 @@ def test_a_more_urgent_job_that_comes_later_starts_first() -> None:
     buffer = Buffer(1000)
     buffer.put(claims(100, 100, 30), now=0.0)
     buffer.put(claims(150), now=0.01)
-    assert [buffer.get().priority for _ in range(4)] == [150, 100, 100, 30]
+    assert [claim.priority for claim in buffer.get(4)] == [150, 100, 100, 30]
 
 
 def test_what_is_held_for_too_long_is_handed_back_and_less_is_expected() -> None:

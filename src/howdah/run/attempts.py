@@ -31,7 +31,7 @@ from howdah.run.attempt import (
 from howdah.run.context import JobContext, lose
 from howdah.run.isolated import Isolated
 from howdah.run.reports import Reports
-from howdah.run.threads import Threads
+from howdah.run.threads import Call, Threads
 from howdah.tracing import Tracing
 
 _log = logging.getLogger("howdah.run")
@@ -71,6 +71,7 @@ class Attempts:
         self._slots = slots
         self._ended = ended
         self._freed = freed
+        self._telling = False  # whether `freed` is about to be called
         self._tracing = tracing
         self._running: dict[UUID, _Attempt] = {}
         self._abandoned = 0  # threads that nobody can stop still take their slot
@@ -188,6 +189,16 @@ class Attempts:
             self._ended(ending)
         if not attempt.context.lost:
             lose(attempt.context, "its attempt has ended")
+        if not self._telling:
+            self._tell_soon()
+
+    def _tell_soon(self) -> None:
+        """Say that slots are free, once for all jobs that end in this turn of the loop."""
+        self._telling = True
+        self._loop.call_soon(self._tell)
+
+    def _tell(self) -> None:
+        self._telling = False
         self._freed()
 
     async def _outcome(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Outcome:
@@ -214,27 +225,25 @@ class Attempts:
         if handler.run == "async":
             return await handler.call(arguments, attempt.context)
         context = copy_context()  # so that the thread sees what surrounds the attempt
-        future = self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
+        call = self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
         try:
-            return await asyncio.shield(future)
+            return await call.future
         except asyncio.CancelledError:
-            if not future.done():
-                self._abandon(attempt, future)
+            if not call.ended:
+                self._abandon(attempt, call)
             raise
 
-    def _abandon(self, attempt: _Attempt, future: asyncio.Future[Any]) -> None:
+    def _abandon(self, attempt: _Attempt, call: Call) -> None:
         """Leave a thread to itself; its slot comes back when it ends."""
         self._abandoned += 1
         claim = attempt.claim
         _log.warning("job.abandoned id=%s type=%s: its thread goes on", claim.id, claim.job_type)
 
-        def ended(future: asyncio.Future[Any]) -> None:
+        def ended() -> None:
             self._abandoned -= 1
-            if not future.cancelled():
-                future.exception()  # seen, and refused like its result
             self._freed()
 
-        future.add_done_callback(ended)
+        call.then = ended
 
     def _stopped(self, attempt: _Attempt, handler: Handler) -> Outcome | None:
         """Tell why an attempt was cancelled: by us, or by something inside the handler."""

@@ -55,7 +55,8 @@ async def test_it_says_whether_there_was_anything_to_do(empty: Connection) -> No
     assert await install(empty) is True
     assert await install(empty) is False
     found = await installed(empty)
-    assert found == (bundle.SCHEMA_NUMBER, bundle.COMPATIBLE_FROM, bundle.fingerprint())
+    numbers = bundle.SCHEMA_NUMBER, bundle.COMPATIBLE_FROM
+    assert found == (*numbers, bundle.fingerprint(), bundle.tables())
 
 
 async def test_a_second_time_changes_nothing(ready: Connection, dsn: str) -> None:
@@ -80,6 +81,54 @@ async def test_functions_of_other_code_are_replaced(ready: Connection, dsn: str)
     assert catalog(dsn) != before
     assert await install(ready) is True
     assert catalog(dsn) == before
+
+
+async def test_a_function_that_was_dropped_comes_back(ready: Connection, dsn: str) -> None:
+    before = catalog(dsn)
+    await ready.execute("drop function howdah.leave(text)")
+    assert catalog(dsn) != before
+    assert await install(ready) is True
+    assert catalog(dsn) == before
+    assert await install(ready) is False
+
+
+async def test_tables_of_a_development_state_are_told_from_those_of_a_release(
+    ready: Connection, dsn: str
+) -> None:
+    """Nothing leads on from there: neither a worker nor an install makes believe that it does."""
+    await ready.execute("select howdah.enqueue('mail')")
+    for was in (
+        "update howdah.installed set tables = 'of last week'",
+        "alter table howdah.installed drop column tables",
+    ):
+        await ready.execute(was)
+        before = catalog(dsn)
+        for refuses in (check, install):
+            with pytest.raises(SchemaOlder, match=r"made by a development version.*drop"):
+                await refuses(ready)
+        assert catalog(dsn) == before
+    assert await ready.fetchval("select count(*) from howdah.jobs") == 1
+    await ready.execute("drop schema howdah cascade")
+    assert await install(ready) is True
+    await check(ready)
+
+
+async def test_remarks_and_spaces_are_no_other_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_first(text: str) -> str:
+        first, *rest = before
+        monkeypatch.setattr(bundle, "engine", lambda: (first._replace(text=text), *rest))
+        bundle.tables.cache_clear()
+        return bundle.tables()
+
+    before = bundle.engine()
+    assert before[0].holds_data
+    try:
+        same = with_first(before[0].text)
+        assert with_first("-- said otherwise\n\n" + before[0].text.replace("    ", "\t")) == same
+        assert with_first(before[0].text + "create table howdah.more ();") != same
+    finally:
+        monkeypatch.undo()
+        bundle.tables.cache_clear()
 
 
 async def test_jobs_stay_when_functions_are_replaced(ready: Connection) -> None:
@@ -136,7 +185,7 @@ async def test_what_another_process_made_meanwhile_is_seen(
                 "create schema howdah; create table howdah.installed as "
                 "select 7 as schema_number, 7 as compatible_from, 'theirs' as fingerprint"
             )
-        assert await installed(empty) == (7, 7, "theirs")
+        assert await installed(empty) == (7, 7, "theirs", None)
 
 
 async def test_an_install_that_fails_leaves_nothing(

@@ -12,6 +12,7 @@ create table howdah.installed (
     schema_number   int   not null,
     compatible_from int   not null,
     fingerprint     text  not null,  -- of the functions: unchanged means nothing to replace
+    tables          text  not null,  -- of what holds data: one per number, from its release on
     installed_at    timestamptz not null default now()
 );
 

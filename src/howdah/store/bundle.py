@@ -64,19 +64,34 @@ def functions() -> str:
 
 
 @cache
+def function_names() -> frozenset[str]:
+    """Return the names of all functions that an install leaves behind."""
+    found = re.findall(r"^create or replace function howdah\.(\w+)", functions(), re.MULTILINE)
+    return frozenset(found)
+
+
+@cache
 def fingerprint() -> str:
     """Tell one version of the functions from another."""
     return hashlib.sha256(functions().encode()).hexdigest()[:32]
 
 
+@cache
+def tables() -> str:
+    """Tell one state of the tables from another; remarks and spaces do not count."""
+    text = "\n".join(file.text for file in engine() if file.holds_data)
+    bare = re.sub(r"\s+", "", re.sub(r"--[^\n]*", "", text))
+    return hashlib.sha256(bare.encode()).hexdigest()[:32]
+
+
 def record() -> str:
     """Return the statement that writes down what is installed."""
     return (
-        "insert into howdah.installed (schema_number, compatible_from, fingerprint)\n"
-        f"values ({SCHEMA_NUMBER}, {COMPATIBLE_FROM}, '{fingerprint()}')\n"
+        "insert into howdah.installed (schema_number, compatible_from, fingerprint, tables)\n"
+        f"values ({SCHEMA_NUMBER}, {COMPATIBLE_FROM}, '{fingerprint()}', '{tables()}')\n"
         "on conflict (one) do update set schema_number = excluded.schema_number,\n"
         "    compatible_from = excluded.compatible_from, fingerprint = excluded.fingerprint,\n"
-        "    installed_at = now();\n"
+        "    tables = excluded.tables, installed_at = now();\n"
     )
 
 

@@ -23,6 +23,7 @@ class Installed(NamedTuple):
     schema_number: int
     compatible_from: int
     fingerprint: str
+    tables: str | None  # None: made before any release, when it was not written down
 
 
 async def installed(connection: Connection) -> Installed | None:
@@ -36,7 +37,8 @@ async def installed(connection: Connection) -> Installed | None:
     ):
         return None
     row = await connection.fetchrow(
-        "select schema_number, compatible_from, fingerprint from howdah.installed"
+        "select schema_number, compatible_from, fingerprint, to_jsonb(i) ->> 'tables' "
+        "from howdah.installed as i"
     )
     return Installed(*row) if row else None
 
@@ -57,18 +59,19 @@ async def check(connection: Connection) -> None:
             f"code for {found.compatible_from} and newer; this code is for {bundle.SCHEMA_NUMBER}: "
             "upgrade the howdah package"
         )
+    _refuse_between_releases(found)
 
 
 async def install(connection: Connection) -> bool:
     """Make or upgrade the schema; returns whether anything had to be done."""
     async with connection.transaction():  # of its own, so that it waits for no lock
-        if _up_to_date(await installed(connection)):
+        if await _up_to_date(connection, await installed(connection)):
             return False
     async with connection.transaction():
         await connection.execute("set local search_path = pg_catalog")
         await connection.execute("select pg_advisory_xact_lock(1752135524, 3)")
         found = await installed(connection)
-        if _up_to_date(found):
+        if await _up_to_date(connection, found):
             return False
         if found is None:
             for file in bundle.engine():
@@ -79,6 +82,7 @@ async def install(connection: Connection) -> bool:
                 f"this code's {bundle.SCHEMA_NUMBER}: upgrade the howdah package"
             )
         else:
+            _refuse_between_releases(found)
             for number, migration in sorted(bundle.migrations().items()):
                 if number > found.schema_number:
                     await connection.execute(migration)
@@ -88,9 +92,30 @@ async def install(connection: Connection) -> bool:
     return True
 
 
-def _up_to_date(found: Installed | None) -> bool:
+async def _up_to_date(connection: Connection, found: Installed | None) -> bool:
     return (
         found is not None
         and found.schema_number == bundle.SCHEMA_NUMBER
         and found.fingerprint == bundle.fingerprint()
+        and found.tables == bundle.tables()
+        and await _has_every_function(connection)
     )
+
+
+async def _has_every_function(connection: Connection) -> bool:
+    """Whether nobody has dropped one of them."""
+    there = await connection.fetch(
+        "select p.proname from pg_catalog.pg_proc as p "
+        "join pg_catalog.pg_namespace as n on n.oid = p.pronamespace where n.nspname = 'howdah'"
+    )
+    return bundle.function_names() <= {row[0] for row in there}
+
+
+def _refuse_between_releases(found: Installed) -> None:
+    """Tell a release's tables from those of a development state, which nothing leads on from."""
+    if found.schema_number == bundle.SCHEMA_NUMBER and found.tables != bundle.tables():
+        raise SchemaOlder(
+            "the howdah schema in this database was made by a development version, whose tables "
+            f"are not those of schema number {found.schema_number}, and no migration leads on from "
+            "there: `drop schema howdah cascade` forgets it and its jobs, then run `howdah install`"
+        )

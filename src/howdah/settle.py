@@ -7,7 +7,8 @@ In SQL        sql/60_settle/, one file per verb
 While one batch is on its way the next one gathers, so batches grow with the load. When the
 database is away, endings are kept and sent again; every one carries its lease, so a late one
 changes nothing. The store answers with the ids it moved: an id that does not come back was
-stale, the job had been cancelled or given to somebody else.
+stale, the job had been cancelled or given to somebody else. A refusal of one job's values fails
+that job; one that concerns every job ends the worker, and what it held is recovered.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from howdah.errors import HowdahError
 from howdah.outcomes import Cancel, Complete, Ending, Fail, Outcome, Release, Retry, Snooze
 from howdah.states import State, Verb
 from howdah.store import Store, call
-from howdah.store.refusals import passing
+from howdah.store.refusals import about_one_job, passing
 
 _log = logging.getLogger("howdah.settle")
 
@@ -71,13 +72,15 @@ class Settler:
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
+        self.broken: bool = False  # nothing more is written down: see run
         self.settled: int = 0
         self.stale: int = 0
 
     def add(self, ending: Ending) -> None:
         self._waiting.append(ending)
         self._work.set()
-        self._idle.clear()
+        if not self.broken:
+            self._idle.clear()
 
     def held(self) -> list[tuple[UUID, int]]:
         """Return the attempts whose endings are not known to be written down."""
@@ -85,8 +88,10 @@ class Settler:
         return [(one.claim.id, one.claim.attempt) for one in (*self._waiting, *sending)]
 
     async def flushed(self) -> None:
-        """Wait until everything added so far is written down."""
+        """Wait until everything added so far is written down, or never will be."""
         await self._idle.wait()
+        if self.broken:
+            await self._write_what_can_be()
 
     async def run(self) -> None:
         """Write endings down for as long as the worker lives."""
@@ -104,6 +109,10 @@ class Settler:
                 wait = 0.05
             except HowdahError as error:
                 if not passing(error):
+                    self._waiting.extendleft(one for batch in batches.values() for one in batch)
+                    batches.clear()
+                    self.broken = True
+                    self._idle.set()
                     raise
                 self._keep(batches)
                 _log.warning(
@@ -138,13 +147,25 @@ class Settler:
             try:
                 moved = await self._write(verb, endings)
             except HowdahError as error:
-                if passing(error):
+                if not about_one_job(error):
                     raise
                 moved = await self._write_one_by_one(verb, endings)
             del batches[verb]
             self._tell(verb, endings, moved)
             if self._measure is not None:
                 self._measure(verb, endings, moved, taken_up)
+
+    async def _write_what_can_be(self) -> None:
+        """Try every verb once more: where one is refused, others may still be written."""
+        batches: defaultdict[Verb, list[Ending]] = defaultdict(list)
+        for ending in self._waiting:
+            batches[verb_for(ending.outcome)].append(ending)
+        self._waiting.clear()
+        for verb, endings in batches.items():
+            try:
+                self._tell(verb, endings, await self._write(verb, endings))
+            except HowdahError:
+                self._waiting.extend(endings)
 
     async def _write_one_by_one(
         self, verb: Verb, endings: Sequence[Ending]
@@ -155,7 +176,7 @@ class Settler:
             try:
                 moved |= await self._write(verb, [ending])
             except HowdahError as refused:
-                if passing(refused):
+                if not about_one_job(refused):
                     raise
                 _log.error("settle.refused id=%s verb=%s error=%s", ending.claim.id, verb, refused)
                 failed = Ending(

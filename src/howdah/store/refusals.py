@@ -19,14 +19,18 @@ from howdah.errors import (
     Unreachable,
 )
 
-NOT_INSTALLED = (
-    "this database has no howdah schema: run `howdah install` (or `await queue.install()`)"
-)
+_INSTALL = "run `howdah install` (or `await queue.install()`)"
+NOT_INSTALLED = f"this database has no howdah schema: {_INSTALL}"
+NOT_WHOLE = f"this database has no howdah schema, or not all of it: {_INSTALL}"
 
 # Classes of SQLSTATE that time heals: connection trouble, lost races, out of resources, an
 # operator stepping in, lock timeouts, transactions ended for idling or taking too long; and a
 # standby that will be promoted, a disk being cleared.
 _PASSING = ("08", "53", "57", "55P03", "25006", "25P03", "25P04", "58")
+
+# Classes of SQLSTATE that say nothing of the values: the call as it stands does not fit the
+# schema, or the session, or the server is broken.
+_NO_CALL = ("26", "42", "XX")
 
 
 class Passing(Unreachable):
@@ -66,7 +70,7 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
             f"a pooler in transaction mode answers at {shown_dsn}: leave out pgbouncer=False"
         )
     if state in ("3F000", "42P01", "42883"):
-        return SchemaMissing(f"{NOT_INSTALLED}. PostgreSQL said: {said}")
+        return SchemaMissing(f"{NOT_WHOLE}. PostgreSQL said: {said}")
     if state == "42501":
         return NotAllowed(f"{said}. `howdah sql --grants` prints what each role needs.")
     if state == "25006":
@@ -93,3 +97,14 @@ def _plain_words(error: asyncpg.PostgresError) -> str:
 def passing(error: BaseException) -> bool:
     """Whether waiting and trying again may help."""
     return isinstance(error, Passing | ReadOnly)
+
+
+def about_one_job(error: BaseException) -> bool:
+    """Whether it is the values of one job that were refused, and not the call as such.
+
+    A password, a privilege or a function that is gone concerns every job alike.
+    """
+    if isinstance(error, BadInput):
+        return True
+    state: object = getattr(error.__cause__, "sqlstate", None)
+    return type(error) is HowdahError and isinstance(state, str) and state[:2] not in _NO_CALL

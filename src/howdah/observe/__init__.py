@@ -24,7 +24,7 @@ from howdah.observe.histogram import Times
 from howdah.observe.life import Kind, Life, Span, life
 from howdah.observe.look import TookTooLong
 from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
-from howdah.observe.page import Filter, Page, Summary, count, page
+from howdah.observe.page import Filter, Page, Summary, count, ends, page
 from howdah.observe.problems import Problem, problems
 from howdah.observe.steer import (
     Paused,
@@ -69,6 +69,7 @@ __all__ = [
     "crew",
     "delete",
     "drain",
+    "ends",
     "examine",
     "failures",
     "life",

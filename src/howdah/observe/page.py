@@ -9,7 +9,7 @@ made, so a time filter begins at the right place instead of reading up to it.
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +28,8 @@ LIMIT = 50
 _LIVE = (State.PENDING, State.CLAIMED, State.RUNNING)
 _SUMMARY = tuple(name for name in JOB_FIELDS if name not in ("data", "result", "errors"))
 _SLACK = timedelta(minutes=1)  # ids are made by many clocks
+_FIRST, _LAST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+_BIGINT = 2**63
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,6 +54,9 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for text in (*self.job_type, self.worker_id, self.error, self.fingerprint):
             if text is not None and "\0" in text:
                 raise BadInput("text with a NUL character is found nowhere")
+        for number in (self.priority, self.attempts_from, self.attempts_to):
+            if number is not None and not -_BIGINT <= number < _BIGINT:
+                raise BadInput(f"no job has a number like {number}")
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +154,18 @@ async def _count_found(
     return Count(found.jobs, found.more or row["exhausted"])
 
 
+async def ends(
+    store: Store, wanted: Filter | None = None, *, within: timedelta = look.WITHIN
+) -> tuple[UUID, UUID] | None:
+    """Return the newest and the oldest job that a walk over all pages would look at."""
+    found: list[UUID] = []
+    for order in ("desc", "asc"):
+        query = _Query(wanted or Filter(), None, 1)
+        rows = await look.fetch(store, within, query.end(order), *query.args)
+        found += [row["id"] for row in rows]
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
 def _summary(row: asyncpg.Record) -> Summary:
     values: dict[str, Any] = {name: row[name] for name in _SUMMARY}
     values["status"] = State(values["status"])
@@ -187,11 +204,13 @@ class _Query:
         if before is not None:
             self._below.append(f"id < {self._arg(before)}")
         if wanted.created_to is not None:
-            self._below.append(f"id < {self._arg(first_id(wanted.created_to + _SLACK))}")
-            self._above.append(f"created_at < {self._arg(wanted.created_to)}")
+            to = _bounded(wanted.created_to)
+            self._below.append(f"id < {self._arg(first_id(to + _SLACK))}")
+            self._above.append(f"created_at < {self._arg(to)}")
         if wanted.created_from is not None:
-            self._below.append(f"id >= {self._arg(first_id(wanted.created_from - _SLACK))}")
-            self._above.append(f"created_at >= {self._arg(wanted.created_from)}")
+            begin = _bounded(wanted.created_from)
+            self._below.append(f"id >= {self._arg(first_id(begin - _SLACK))}")
+            self._above.append(f"created_at >= {self._arg(begin)}")
 
     def _rest(self, wanted: Filter) -> None:
         if wanted.job_type:
@@ -221,13 +240,13 @@ class _Query:
             either.append(msgspec.json.encode({key: msgspec.json.decode(value)}).decode())
         return " or ".join(f"data @> {self._arg(one)}::jsonb" for one in dict.fromkeys(either))
 
-    def _looked_at(self, columns: str) -> str:
+    def _looked_at(self, columns: str, order: str = "desc") -> str:
         below = f"where {' and '.join(self._below)}" if self._below else ""
         matches = f"coalesce({' and '.join(self._above)}, false)" if self._above else "true"
         depth = self._arg(self._depth)
         return (
             f"select {columns}, {matches} as matches, row_number() over () as n from ("  # noqa: S608
-            f"select * from howdah.jobs {below} order by id desc limit {depth}) as newest"
+            f"select * from howdah.jobs {below} order by id {order} limit {depth}) as newest"
         )
 
     def page(self, limit: int) -> str:
@@ -235,6 +254,9 @@ class _Query:
         depth, most = f"${len(self.args)}", self._arg(limit)
         # the last job that was looked at comes too, to tell where the next page begins
         return f"select * from ({looked_at}) as jobs where matches or n = {depth} limit {most}"  # noqa: S608
+
+    def end(self, order: str) -> str:
+        return self._looked_at("id", order)
 
     def count(self, most: int) -> str:
         looked_at = self._looked_at("id")
@@ -245,6 +267,14 @@ class _Query:
             f"select * from ({looked_at}) as jobs where matches or n = {depth} limit {most_}"
             ") as found"
         )
+
+
+def _bounded(at: datetime) -> datetime:
+    """Bring a moment to where jobs can be: those beyond mean the same."""
+    try:
+        return min(max(at.astimezone(UTC), _FIRST), _LAST)
+    except OverflowError:
+        return _FIRST if at.year < 5000 else _LAST
 
 
 def first_id(at: datetime) -> UUID:

@@ -8,7 +8,8 @@ app.mount("/queue", dashboard(queue, access=Mine(lambda request: request.user.na
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from starlette.applications import Starlette
@@ -22,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 from howdah.client import Queue
 from howdah.errors import HowdahError
 from howdah.metrics.prometheus import CONTENT_TYPE, prometheus
-from howdah.web import pages, refusal
+from howdah.web import bulk, pages, refusal
 from howdah.web.access import Access, Seats
 from howdah.web.answer import Answers
 from howdah.web.desk import Desk, Settings, desk_of
@@ -82,18 +83,29 @@ def dashboard(
                 hosts=hosts,
                 open_paths=frozenset(door.path for door in doors if isinstance(door, Route)),
             ),
+            Middleware(bulk.LeftBehind),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
         exception_handlers={
             HowdahError: refusal.on_howdah_error,
             refusal.HTTPException: refusal.on_http_error,
         },
+        lifespan=_lifespan,
     )
     app.state.desk = Desk(queue, settings)
     app.state.login = next(
         (door.path for door in doors if isinstance(door, Route) and door.path == "/login"), None
     )
     return app
+
+
+@asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncGenerator[None]:
+    """Let go of a bulk job when the app stops; what is mounted in another app is not told."""
+    try:
+        yield
+    finally:
+        await bulk.hands_of(app.state.desk).stop()
 
 
 async def _metrics(request: Request) -> Response:

@@ -1,0 +1,62 @@
+"""Order: what a bulk job is to do, checked before it is handed over.
+
+Comes after  actions.py
+Comes before walk.py    which does it
+
+A clone is not among it: done twice, it would leave twice as many jobs, and a job may always run
+twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from howdah.enqueue import check_priority
+from howdah.errors import BadInput
+from howdah.observe import Filter
+from howdah.states import State
+from howdah.web.actions import Action
+
+BULK = "howdah.bulk"  # the type of the jobs
+EXACTLY = 100_000  # so many are counted one by one, when there is time
+MOVES: dict[Action, tuple[State, ...]] = {
+    Action.CANCEL: (State.PENDING, State.CLAIMED, State.RUNNING),
+    Action.REQUEUE: (State.FAILED, State.CANCELLED),
+    Action.RUN_NOW: (State.PENDING,),
+    Action.REPRIORITISE: (State.PENDING,),
+    Action.DELETE: (State.COMPLETED, State.FAILED, State.CANCELLED),
+}
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for; the payload of a bulk job."""
+
+    action: Action
+    filter: Filter
+    who: str
+    priority: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.action not in MOVES:
+            raise BadInput(f"{self.action} cannot be done to all jobs that match")
+        if (self.priority is None) is (self.action is Action.REPRIORITISE):
+            raise BadInput("a priority belongs to reprioritise, and to nothing else")
+        if self.priority is not None:
+            check_priority(self.priority)
+
+    def payload(self) -> dict[str, Any]:
+        """Write it down without what was not asked for."""
+        said: dict[str, Any] = msgspec.to_builtins(self)
+        said["filter"] = {name: value for name, value in said["filter"].items() if value}
+        for name in ("priority", "attempts_from", "attempts_to"):  # where 0 is a number too
+            if (value := getattr(self.filter, name)) is not None:
+                said["filter"][name] = value
+        return {name: value for name, value in said.items() if value is not None}
+
+
+def narrowed(wanted: Filter, action: Action) -> Filter | None:
+    """Leave out the states that an action cannot move; None: nothing is left."""
+    states = tuple(state for state in MOVES[action] if not wanted.status or state in wanted.status)
+    return msgspec.structs.replace(wanted, status=states) if states else None

@@ -1,0 +1,50 @@
+"""Start: hand over a bulk job, after a look at how much it will be.
+
+Comes after  order.py, hands.py
+Comes before pages/, api/
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from howdah import observe
+from howdah.job import Priority
+from howdah.observe import Count, Filter, TookTooLong
+from howdah.web.actions import Action
+from howdah.web.bulk.hands import hands_of
+from howdah.web.bulk.order import BULK, EXACTLY, Order, narrowed
+from howdah.web.desk import Desk
+
+ATTEMPTS = 10
+
+
+async def count(desk: Desk, action: Action, wanted: Filter) -> Count | None:
+    """Count what an action would move, as exactly as there is time for; None: not even roughly."""
+    own = narrowed(wanted, action)
+    if own is None:
+        return Count()
+    for limits in ({"cap": EXACTLY, "depth": EXACTLY}, {}):
+        try:
+            return await observe.count(desk.store, own, **limits, within=desk.within)
+        except TookTooLong:
+            continue
+    return None
+
+
+async def start(
+    desk: Desk, who: str, action: Action, wanted: Filter, priority: int | None = None
+) -> UUID:
+    """Hand over the job that does it, and see to it that somebody runs it; returns its id."""
+    order = Order(action=action, filter=wanted, who=who, priority=priority)
+    said = order.payload()
+    handle = await desk.queue.enqueue(
+        BULK, said, priority=int(Priority.EXPLICIT), max_attempts=ATTEMPTS
+    )
+    facts = {} if priority is None else {"priority": priority}
+    matching = msgspec.json.encode(said["filter"]).decode()
+    desk.note(who, "bulk", str(handle.id), action=action, filter=matching, **facts)
+    hands_of(desk).needed()
+    return handle.id

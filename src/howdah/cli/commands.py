@@ -33,6 +33,7 @@ from howdah.cli.resume import resume
 from howdah.cli.show import show
 from howdah.cli.sql import sql
 from howdah.cli.stats import stats
+from howdah.cli.top import top
 from howdah.cli.watch import watch
 from howdah.cli.web import web
 from howdah.cli.why import why
@@ -43,7 +44,7 @@ from howdah.version import VERSION
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Begin": (demo,),
     "Work": (worker, enqueue),
-    "Look": (web, jobs, show, watch, why, stats, doctor, metrics),
+    "Look": (web, jobs, show, watch, why, stats, top, doctor, metrics),
     "Steer": (cancel, requeue, pause, resume, recover),
     "Database": (install, sql, pg, bench),
     "Shell": (completion,),

@@ -8,6 +8,7 @@ escaped when it is put in, or markup that was escaped here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -21,10 +22,12 @@ from starlette.responses import HTMLResponse, Response
 from howdah.job import Priority
 from howdah.observe import wording
 from howdah.observe.count import Count
+from howdah.observe.overview import Lane, Minute
 from howdah.version import VERSION
 from howdah.web.paths import inner_path, outer
 
 NOTHING = "\u2013"  # where there is no value
+USUAL = int(Priority.DISCOVERED)
 _NAMES = {int(priority): priority.name.lower() for priority in Priority}
 
 
@@ -53,7 +56,10 @@ def percent(share: float | None) -> str:
 
 
 def length(of: timedelta | None) -> str:
-    return NOTHING if of is None else wording.length(of)
+    if of is None:
+        return NOTHING
+    milliseconds = of.total_seconds() * 1000
+    return f"{milliseconds:.1f} ms" if 0 < milliseconds < 9.95 else wording.length(of)
 
 
 def ago(at: datetime | None, now: datetime) -> Markup:
@@ -78,24 +84,83 @@ def moment(at: datetime | None) -> Markup:
     )
 
 
+def prose(text: str) -> Markup:
+    """Put what stands between backticks in a sentence of ours into the letters of code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one was left open: it may be part of a name
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if n % 2 else escape(part)
+        for n, part in enumerate(parts)
+    )
+
+
 def priority(value: int) -> str:
     return _NAMES.get(value, str(value))
 
 
-def trend(values: list[int], label: str, css: str = "trend") -> Markup:
-    """Draw numbers in time as bars of an SVG, oldest first, with a text for who cannot see it."""
+def trend(values: Sequence[int], label: str, css: str = "trend", bad: Sequence[int] = ()) -> Markup:
+    """Draw numbers in time as bars of an SVG, oldest first, with a text for who cannot see it.
+
+    `bad` is the part of each that gets a colour of its own; even a small one can be seen.
+    """
     top = max(values, default=0) or 1
-    bars = [
-        Markup('<rect x="{}" y="{:.1f}" width="1" height="{:.1f}"/>').format(
-            n, 20 - 20 * value / top, 20 * value / top
-        )
-        for n, value in enumerate(values)
-        if value
-    ]
+    lower = [max(1.5, 20 * part / top) if part else 0.0 for part in bad] or [0.0] * len(values)
+    upper = [max(low, 20 * value / top) for value, low in zip(values, lower, strict=True)]
     return Markup(
         '<svg class="{}" viewBox="0 0 {} 20" preserveAspectRatio="none" role="img" '
+        'aria-label="{}"><title>{}</title>{}{}</svg>'
+    ).format(
+        css,
+        max(len(values), 1),
+        label,
+        label,
+        _bars(lower, upper, ""),
+        _bars([0.0] * len(lower), lower, "bad"),
+    )
+
+
+def _bars(feet: Sequence[float], heads: Sequence[float], css: str) -> Markup:
+    """Draw bars one beside the other as one path: it is sent again and again."""
+    path = "".join(
+        f"M{n} {20 - foot:.4g}V{20 - head:.4g}h1V{20 - foot:.4g}z"
+        for n, (foot, head) in enumerate(zip(feet, heads, strict=True))
+        if head > foot
+    )
+    return Markup('<path class="{}" d="{}"/>').format(css, path) if path else Markup("")
+
+
+def hour(minutes: Sequence[Minute], css: str = "trend") -> Markup:
+    """Draw how attempts ended, minute by minute; failed ones in their own colour."""
+    good = sum(minute.completed for minute in minutes)
+    bad = [minute.failed + minute.retried for minute in minutes]
+    return trend(
+        [minute.completed + lost for minute, lost in zip(minutes, bad, strict=True)],
+        f"last hour: {good:,} completed, {sum(bad):,} failed attempts",
+        css,
+        bad,
+    )
+
+
+def mix(lanes: Sequence[Lane]) -> Markup:
+    """Draw how the jobs in line share out over the priorities, highest first, and say it too."""
+    total = sum(lane.jobs.jobs for lane in lanes) or 1
+    bars: list[Markup] = []
+    at = 0.0
+    for lane in lanes:
+        wide = 100 * lane.jobs.jobs / total
+        css = "high" if lane.priority > USUAL else "low" if lane.priority < USUAL else "usual"
+        bars.append(
+            Markup('<rect class="{}" x="{:.4g}" width="{:.4g}" height="8"/>').format(
+                css, at, max(0.5, wide - 0.7)
+            )
+        )
+        at += wide
+    said = wording.some([f"{priority(lane.priority)} {lane.jobs}" for lane in lanes], 6)
+    return Markup(
+        '<svg class="mix" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" '
         'aria-label="{}"><title>{}</title>{}</svg>'
-    ).format(css, max(len(values), 1), label, label, Markup("").join(bars))
+    ).format(said, said, Markup("").join(bars))
 
 
 @cache
@@ -108,7 +173,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     words: dict[str, Any] = made.filters
-    for word in (number, rate, percent, length, ago, moment, priority, trend):
+    for word in (number, rate, percent, length, ago, moment, prose, priority, trend, hour, mix):
         words[word.__name__] = word
     return made
 
@@ -129,6 +194,7 @@ def _context(request: Request, context: dict[str, Any]) -> tuple[dict[str, Any],
         "settings": desk.settings,
         "said": getattr(request.state, "said", None),
         "live": None,
+        "leave": request.app.state.login is not None,
         "version": VERSION,
         "now": datetime.now(UTC),
     }

@@ -4,10 +4,11 @@ Comes after  page.py
 
 The browser opens one stream and names its page. Everybody who looks at the same page shares one
 `Stage`, which draws it once a second at most, or at once when the job it is about has news, and
-sends it on only when it differs from what was sent before.
+sends it on only when it differs from what was sent before. A drawing that fails is told as `late`
+and tried again; the page stays as it was. A stage ends when nobody looks.
 
-All stages share one `Pace`: after a drawing that took t seconds nobody draws for 50 times t. So the
-dashboard takes less than 2 % of what the database could do, however many pages are open.
+All stages share one `Pace`: a drawing that took t seconds is paid for with 50 times t in which
+nobody draws. So the dashboard takes less than 2 % of one connection's time, however many look.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
-from contextlib import suppress
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -27,96 +29,127 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from howdah.errors import HowdahError
+from howdah.errors import HowdahError, Unreachable
 from howdah.web.desk import Desk, desk_of, who_of
 from howdah.web.page import Page
 from howdah.web.paths import outer
+from howdah.web.recent import LIVE
 
 _log = logging.getLogger("howdah.web")
 
 EVERY = 1.0  # seconds between two drawings of one page that has no news of its own
+AT_ONCE = 0.2  # and of one that has
 REST = 50  # times as long as a drawing took
+OWED = 1.0  # seconds of rest that may be owed: a page that seldom draws need not wait for others
+LONGEST_REST = 60.0  # for one drawing, so that a bad minute does not stop the page for an hour
 PING = 15  # seconds after which a silent stream says that it is there
+LASTS = 900.0  # seconds, then the browser asks anew: whoever may no longer enter sees no more
+MISTAKE = "the dashboard made a mistake; its log tells which"
 
 
 class Pace:
-    """Lets one draw at a time, and then nobody for a while."""
+    """Lets one draw at a time, and all together for a fiftieth of the time."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
-        self._free_at = 0.0
+        self._paid_at = 0.0
 
     async def __aenter__(self) -> None:
         await self._lock.acquire()
         try:
-            await asyncio.sleep(max(0.0, self._free_at - time.monotonic()))
+            await asyncio.sleep(max(0.0, self._paid_at - OWED - time.monotonic()))
         except BaseException:
             self._lock.release()
             raise
         self._began = time.monotonic()
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         now = time.monotonic()
-        self._free_at = now + REST * (now - self._began)
+        # a database that cannot be reached is not spared by asking it seldom
+        free = kind is not None and issubclass(kind, Unreachable)
+        cost = 0.0 if free else min(REST * (now - self._began), LONGEST_REST)
+        self._paid_at = max(self._paid_at, now) + cost
         self._lock.release()
 
 
-@dataclass
-class Drawn:
-    """What a page looked like last."""
+class Drawn(NamedTuple):
+    """What was sent last: a drawing, or why there is none."""
 
-    html: str = ""
-    number: int = 0
+    event: str
+    data: str
 
 
 class Stage:
     """One page, drawn for all who look at it."""
 
-    def __init__(self, page: Page, request: Request, pace: Pace) -> None:
-        self.viewers = 0
+    def __init__(self, page: Page, request: Request, job: UUID | None, pace: Pace) -> None:
+        self.viewers: int = 0
         self._page = page
         self._request = request
+        self._job = job
         self._pace = pace
-        self._drawn = Drawn()
-        self._changed = asyncio.Condition()
-        self._task: asyncio.Task[None] | None = None
+        self._drawn = Drawn("", "")
+        self._number = 0
+        self._changed = asyncio.Event()
+        self._task = asyncio.create_task(self._draw_for_ever(), name="howdah-web-stage")
+
+    def close(self) -> None:
+        """Stop drawing."""
+        self._task.cancel()
 
     async def watch(self) -> AsyncGenerator[ServerSentEvent]:
-        """Send the page whenever it changed, until the viewer leaves."""
-        self.viewers += 1
-        if self._task is None:
-            self._task = asyncio.create_task(self._draw_for_ever(), name="howdah-web-stage")
-        seen = 0
-        try:
-            while True:
-                async with self._changed:
-                    await self._changed.wait_for(lambda: self._drawn.number > seen)  # noqa: B023
-                    seen, html = self._drawn.number, self._drawn.html
-                yield ServerSentEvent(html, event="draw")
-        finally:
-            self.viewers -= 1
-            if not self.viewers:
-                self._task.cancel()
-                self._task = None
+        """Send the page whenever it changed, for as long as a stream lasts."""
+        seen, until = 0, time.monotonic() + LASTS
+        while not self._task.done():
+            if self._number != seen:
+                seen, drawn = self._number, self._drawn
+                yield ServerSentEvent(drawn.data, event=drawn.event)
+                continue
+            try:
+                async with asyncio.timeout(until - time.monotonic()):
+                    await self._changed.wait()
+            except TimeoutError:
+                return
 
     async def _draw_for_ever(self) -> None:
-        id = self._page.job(self._request) if self._page.job else None
-        async with News(desk_of(self._request), id) as news:
-            while True:
-                async with self._pace:
-                    html = await self._draw()
-                if html is not None and html != self._drawn.html:
-                    async with self._changed:
-                        self._drawn = Drawn(html, self._drawn.number + 1)
-                        self._changed.notify_all()
-                await news.wait()
-
-    async def _draw(self) -> str | None:
         try:
-            return await self._page.draw_main(self._request)
-        except HowdahError as error:  # the page stays as it is; the next look may find more
-            _log.warning("web.late page=%s error=%s", self._request.url.path, error)
-            return None
+            async with News(desk_of(self._request), self._job) as news:
+                while True:
+                    drawn = await self._draw()
+                    if drawn != self._drawn:
+                        self._drawn = drawn
+                        self._number += 1
+                        self._tell()
+                    await news.wait()
+        except Exception:
+            _log.exception("web.stage_ended page=%r", self._request.url.path)
+        finally:
+            asyncio.get_running_loop().call_soon(self._tell)
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def _draw(self) -> Drawn:
+        try:
+            async with self._pace:
+                return Drawn("draw", await self._page.draw_main(self._request))
+        except HowdahError as error:
+            return self._late(str(error))
+        except HTTPException as error:
+            return self._late(error.detail)
+        except Exception:
+            if self._drawn.data != MISTAKE:
+                _log.exception("web.mistake page=%r", self._request.url.path)
+            return Drawn("late", MISTAKE)
+
+    def _late(self, why: str) -> Drawn:
+        """Leave the page as it is; the next look may find more."""
+        if self._drawn.event != "late":
+            _log.warning("web.late page=%r error=%s", self._request.url.path, why)
+        return Drawn("late", why)
 
 
 class News:
@@ -136,11 +169,16 @@ class News:
         if self._subscription is None:
             await asyncio.sleep(EVERY)
             return
-        with suppress(TimeoutError, HowdahError):
+        began = time.monotonic()
+        least = AT_ONCE
+        try:
             async with asyncio.timeout(EVERY):
                 await self._subscription.next()
-                return
-        # a page about a job that is gone is not drawn in a hurry
+        except TimeoutError:
+            return
+        except HowdahError:  # a page about a job that is gone is not drawn in a hurry
+            least = EVERY
+        await asyncio.sleep(max(0.0, began + least - time.monotonic()))
 
 
 class Live:
@@ -148,31 +186,48 @@ class Live:
 
     def __init__(self, pages: list[Page]) -> None:
         self._pages = pages
-        self._stages: dict[tuple[str, str], Stage] = {}
         self._pace = Pace()
+        self.stages: dict[tuple[str, str], Stage] = {}
         self.route: Route = Route("/live", self._stream, methods=["GET"])
 
     async def _stream(self, request: Request) -> Response:
         said = request.query_params.get("page", "")
         page, own = self._find(request, said)
-        key = (who_of(request), said)
-        stage = self._stages.setdefault(key, Stage(page, own, self._pace))
+        job = page.job(own) if page.job else None
 
         async def watch() -> AsyncGenerator[ServerSentEvent]:
-            try:
-                async for event in stage.watch():
-                    yield event
-            finally:
-                if not stage.viewers:
-                    self._stages.pop(key, None)
+            with self._seat((who_of(request), said), page, own, job) as stage:
+                events = stage.watch()
+                try:
+                    async for event in events:
+                        yield event
+                finally:
+                    await events.aclose()
 
         return EventSourceResponse(watch(), ping=PING)
+
+    @contextmanager
+    def _seat(
+        self, key: tuple[str, str], page: Page, request: Request, job: UUID | None
+    ) -> Generator[Stage]:
+        """Take part in a stage, from when the stream begins: who is gone by then leaves nothing."""
+        stage = self.stages.get(key)
+        if stage is None:
+            stage = self.stages[key] = Stage(page, request, job, self._pace)
+        stage.viewers += 1
+        try:
+            yield stage
+        finally:
+            stage.viewers -= 1
+            if not stage.viewers:
+                del self.stages[key]
+                stage.close()
 
     def _find(self, request: Request, said: str) -> tuple[Page, Request]:
         """Find the page of a path with its query, and the request that would have asked for it."""
         parts = urlsplit(said)
-        scope = dict(request.scope)
-        scope["path"] = outer(request, parts.path)
+        scope = {**request.scope, LIVE: True}
+        scope["path"] = outer(request, unquote(parts.path))
         scope["query_string"] = parts.query.encode()
         for page in self._pages:
             match, child = page.matches(scope)

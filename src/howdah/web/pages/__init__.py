@@ -8,9 +8,9 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from howdah.web.page import Page
-from howdah.web.pages import overview
+from howdah.web.pages import health, overview, types
 
-_FILES = (overview,)
+_FILES = (overview, types, health)
 
 
 def all_pages() -> list[Page]:

@@ -23,7 +23,10 @@ export function keys() {
 
 const ACTS = {
   "/": () => document.querySelector(".find input")?.focus() ?? false,
-  "?": () => document.getElementById("help").showModal(),
+  "?": () => {
+    const help = document.getElementById("help");
+    if (!help.open) help.showModal();
+  },
   ArrowDown: () => step(1),
   ArrowUp: () => step(-1),
   " ": (event) => tick(event),

@@ -4,7 +4,10 @@
 export function morph(element, html) {
   const made = document.createElement("template");
   made.innerHTML = html;
+  const busy = document.activeElement;
   children(element, made.content);
+  // a row that moved to another place has lost the focus on the way
+  if (busy !== document.activeElement && element.contains(busy)) busy.focus({ preventScroll: true });
 }
 
 function key(node) {
@@ -26,6 +29,7 @@ function children(parent, made) {
     const name = key(fresh);
     const match = name !== null ? keyed.get(name) : null;
     if (match && alike(match, fresh)) {
+      keyed.delete(name);
       if (match === old) old = old.nextSibling;
       else parent.insertBefore(match, old);
       one(match, fresh);

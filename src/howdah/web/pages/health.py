@@ -1,0 +1,63 @@
+"""Health: what makes a PostgreSQL queue sick, as `howdah doctor` tells it.
+
+The doctor says what is the case and what to do. Here each check also says why it is looked at, for
+who reads it while all is well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+
+from howdah.observe import Level
+from howdah.web.desk import Desk
+from howdah.web.page import Page
+from howdah.web.recent import GLANCE, recent
+
+MEANINGS = {
+    "oldest_transaction": "As long as a transaction is open, no row that died since it began can "
+    "be cleaned away. A queue makes many, and every look walks over them.",
+    "replication_slots": "A slot keeps the write-ahead log, and sometimes dead rows, for a reader. "
+    "If the reader is gone, the disk fills up.",
+    "standby_feedback": "A standby can ask this server to keep dead rows for the queries it runs.",
+    "connections": "Workers, producers and this page need connections; when none is left, they "
+    "are refused.",
+    "notify_queue": "Workers are woken by NOTIFY. Its queue is shared by the whole server; when it "
+    "is full, enqueueing fails.",
+    "clock_skew": "Times that a program names are its own clock's; the queue goes by the server's.",
+    "dead_rows": "Every claim and every ending leaves dead rows in the hot tables, until vacuum "
+    "cleans them away.",
+    "autovacuum": "Autovacuum cleans the hot tables and keeps the server from running out of "
+    "transaction numbers.",
+    "freeze_age": "Rows must be frozen before transaction numbers come round again.",
+    "days": "Finished jobs and events are kept in one partition per day; old days are dropped.",
+    "workers": "Somebody must be alive to claim jobs, and to take over from who is not.",
+    "upkeep": "Jobs that wait for their time are let into the line by a worker's upkeep.",
+    "schema": "The functions in the database and this program must be of one version.",
+}
+WORDS = {
+    "notify_queue": "NOTIFY queue",
+    "days": "Partitions by day",
+}
+
+
+async def look(desk: Desk, request: Request) -> dict[str, Any]:
+    diagnosis = await recent(desk).diagnosis(request, old=GLANCE)
+    by_level = {level: [c for c in diagnosis.checks if c.level is level] for level in Level}
+    return {
+        "diagnosis": diagnosis,
+        "sick": len(by_level[Level.SICK]),
+        "warnings": len(by_level[Level.WARNING]),
+        "unknown": len(by_level[Level.UNKNOWN]),
+        "meanings": MEANINGS,
+        "title_of": title_of,
+    }
+
+
+def title_of(name: str) -> str:
+    """Name a check for people."""
+    return WORDS.get(name) or name.replace("_", " ").capitalize()
+
+
+pages = [Page("/health", "health.html", look)]

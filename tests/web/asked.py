@@ -1,0 +1,32 @@
+"""Asked: which questions a page put to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from howdah.observe import look
+from howdah.store import Store
+
+
+class Asked:
+    """Listens at the one door through which every page asks."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.statements: list[str] = []
+        fetch = look.fetch
+
+        async def listened(
+            store: Store, within: timedelta, sql: str, *args: object
+        ) -> Sequence[asyncpg.Record]:
+            self.statements.append(sql)
+            return await fetch(store, within, sql, *args)
+
+        monkeypatch.setattr(look, "fetch", listened)
+
+    def times(self, part: str) -> int:
+        """Say how many statements had this in them."""
+        return sum(part in statement for statement in self.statements)

@@ -1,0 +1,212 @@
+"""Overview: the whole queue at a glance, problems first, at the cost of one look."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from playwright.async_api import Page, expect
+from starlette.requests import Request
+
+from howdah import Priority, Queue, observe
+from howdah.observe import Level, Overview, Problem, Times, TypeNow
+from howdah.observe.count import Count
+from howdah.states import State
+from howdah.web.desk import Desk, Settings
+from howdah.web.pages.overview import headline, look, worst_by_type
+from tests.support.waiting import eventually
+from tests.web.asked import Asked
+from tests.web.rows import figures, row
+
+
+async def test_an_empty_queue_says_what_to_do_first(client: httpx.AsyncClient) -> None:
+    shown = (await client.get("/")).text
+    assert "@queue.job" in shown
+    assert "howdah enqueue hello" in shown
+    assert "howdah worker app:queue" in shown
+    assert "Nothing needs attention" not in shown
+
+
+async def test_problems_stand_first_and_link_to_where_they_are_mended(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.enqueue("letters")
+    await queue.enqueue("parcels")
+    await observe.pause(queue.store, "parcels", "no stamps", "anna")
+    async with queue.store.acquire() as connection:
+        await connection.execute("update howdah.jobs_live set place = place - interval '1 hour'")
+    shown = (await client.get("/")).text
+    nobody = shown.index("No live worker knows the type letters")
+    paused = shown.index("parcels is paused (no stamps)")
+    assert nobody < paused < shown.index("<table")
+    assert '<a href="/types/parcels">To the type</a>' in shown[paused:]
+    assert "<code>howdah resume parcels</code>" in shown
+    assert '<a href="/health">To the health checks</a>' in shown  # nobody works at all: the doctor
+
+
+async def test_what_the_workers_did_is_told_by_type(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    @queue.job(max_attempts=1)
+    async def flaky(n: int) -> None:
+        if n < 6:
+            raise ValueError("550 no such mailbox")
+
+    await flaky.enqueue_many(flaky.draft(n=n) for n in range(10))
+    async with queue.worker(concurrency=7):
+        await eventually(lambda: _finished(queue, "flaky", 10))
+        await eventually(lambda: _measured(queue, "flaky"))  # workers report every few seconds
+        shown = (await client.get("/")).text
+    told = row(shown, "flaky")
+    assert told["Waiting"] == "0"
+    assert told["Failed"] == "60%"
+    assert told["Rate"] == "10/min"
+    assert told["Workers"] == "1"
+    assert re.fullmatch(r"[\d.]+ m?s / [\d.]+ m?s", told["Run p50 / p99"])
+    assert re.fullmatch(r"[\d.]+ m?s / [\d.]+ m?s", told["Pickup p50 / p99"])
+    assert "last hour: 4 completed, 6 failed attempts" in shown
+    assert 'class="bad"' in shown  # failures have a colour of their own in the trend
+    assert "60% of the attempts of flaky failed" in shown
+    assert '<a href="/failures?job_type=flaky">Its failures</a>' in shown
+    told = figures(shown)
+    assert told["attempts failed"] == "60%"
+    assert told["worker alive"] == "1"
+    assert told["slots busy"] == "0 of 7"
+
+
+async def _finished(queue: Queue, job_type: str, jobs: int) -> bool:
+    seen = await observe.overview(queue.store, trend=False)
+    return any(
+        one.job_type == job_type and sum(one.finished.values()) == jobs for one in seen.types
+    )
+
+
+async def _measured(queue: Queue, job_type: str) -> bool:
+    seen = await observe.overview(queue.store, trend=False)
+    return any(one.job_type == job_type and one.run.jobs for one in seen.types)
+
+
+async def test_waiting_scheduled_and_paused_jobs_are_told_apart(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.enqueue("letters", delay=timedelta(hours=1))
+    await queue.enqueue("letters", priority=Priority.EXPLICIT)
+    await queue.enqueue("letters")
+    await observe.pause(queue.store, "letters")
+    told = row((await client.get("/")).text, "letters")
+    assert told["Type"] == "letters paused nobody listens"
+    assert (told["Waiting"], told["Scheduled"]) == ("2", "1")
+
+
+async def test_the_overview_and_its_problems_cost_one_look(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await queue.enqueue("letters")
+    asked = Asked(monkeypatch)
+    found = await look(Desk(queue, Settings()), Request({"type": "http"}))
+    assert found["problems"]
+    assert asked.times("howdah.measured_by_minute") == 1
+    assert asked.times("howdah.scheduled(") == 1
+    assert asked.times("howdah.crew(") == 1
+
+
+async def test_parts_that_took_too_long_are_named(client: httpx.AsyncClient, queue: Queue) -> None:
+    await queue.enqueue("letters")
+    async with queue.store.acquire() as connection:
+        await connection.execute(
+            "create or replace function howdah.scheduled(p_cap int default 10000) returns table "
+            "(job_type text, jobs bigint, retrying bigint, first_due timestamptz) language sql "
+            "as $$ select 'x', 1, 1, now() from pg_sleep(60) $$"
+        )
+    shown = (await client.get("/")).text
+    assert "These took too long to count and are missing: scheduled." in shown
+    assert row(shown, "letters")["Waiting"] == "1"  # what is known is shown all the same
+    listed = (await client.get("/types")).text
+    assert "Took too long to look up, and missing here: scheduled." in listed
+
+
+def test_the_failed_share_weighs_types_by_their_attempts() -> None:
+    seen = _overview(
+        TypeNow(job_type="many", failure_rate=0.0, run=Times(jobs=90), per_second=1.5),
+        TypeNow(job_type="few", failure_rate=1.0, run=Times(jobs=10), waiting=Count(3, True)),
+        TypeNow(job_type="none"),
+    )
+    told = headline(seen)
+    assert told.failure_rate == 0.1
+    assert told.per_second == 1.5
+    assert str(told.waiting) == "3+"
+    assert headline(_overview()).failure_rate is None
+
+
+def test_the_worst_problem_of_a_type_counts() -> None:
+    def problem(level: Level, job_type: str | None) -> Problem:
+        return Problem(kind="x", level=level, sentence="", advice="", job_type=job_type)
+
+    warning, sick = Level.WARNING, Level.SICK
+    found = [problem(warning, "a"), problem(sick, "a"), problem(warning, "b"), problem(sick, None)]
+    assert worst_by_type(found) == {"a": sick, "b": warning}
+
+
+def _overview(*types: TypeNow) -> Overview:
+    return Overview(at=datetime.now(UTC), types=list(types), workers=0, slots=0, busy=0, late=[])
+
+
+async def test_types_in_need_come_first_then_the_busy_ones(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    for name in ("calm", "busy", "busier", "sick"):
+        await queue.enqueue(name, delay=timedelta(hours=1))
+    async with queue.store.acquire() as connection:
+        for name, completed, failed in (("busy", 70, 0), ("busier", 7000, 0), ("sick", 1, 60)):
+            run = "{" + ",".join(["0", str(completed + failed), *["0"] * 54]) + "}"
+            await connection.execute(
+                "insert into howdah.measures (job_type, at, worker_id, completed, failed, run) "
+                "values ($1, howdah.clock(), 'w', $2, $3, $4::text::bigint[])",
+                name,
+                completed,
+                failed,
+                run,
+            )
+    shown = (await client.get("/")).text
+    named = re.findall(r'<tr data-key="(\w+)">', shown)
+    assert named == ["sick", "busier", "busy", "calm"]
+
+
+async def test_numbers_that_change_move_nothing(page: Page, queue: Queue) -> None:
+    await queue.enqueue("letters")
+    await page.set_viewport_size({"width": 1440, "height": 900})
+    waiting = page.locator("tr[data-key=letters] td").first
+    await expect(waiting).to_have_text("1")
+    before = await _places(page)
+    for _ in range(12):
+        await queue.enqueue_many(queue.draft("letters") for _ in range(1000))
+    await expect(waiting).to_have_text("10,000+", timeout=20_000)
+    assert await _places(page) == before
+
+
+async def _places(page: Page) -> list[float]:
+    """Say where every column and every figure stands."""
+    return await page.evaluate(
+        "[...document.querySelectorAll('thead th, #headline div')]"
+        ".flatMap((e) => { const r = e.getBoundingClientRect(); return [r.x, r.width]; })"
+    )
+
+
+async def test_the_open_overview_follows_the_work(page: Page, queue: Queue) -> None:
+    go = asyncio.Event()
+
+    @queue.job
+    async def letters() -> None:
+        await go.wait()
+
+    running = page.locator("#headline div", has_text="running").locator("dd")
+    async with queue.worker(concurrency=3):
+        await letters.enqueue()
+        await expect(running).to_have_text("1", timeout=15_000)
+        await expect(page.get_by_role("link", name="letters")).to_be_visible()
+        go.set()
+        await expect(running).to_have_text("0", timeout=15_000)
+    assert State.COMPLETED in (await observe.overview(queue.store)).types[0].finished

@@ -85,12 +85,11 @@ def started(
         cwd=cwd,
         env=environment(**more),
     )
-    try:
-        with process:
+    with process:
+        try:
             yield process
+        finally:
             process.kill()
-    finally:
-        process.kill()
 
 
 def run(

@@ -8,9 +8,9 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from howdah.web.page import Page
-from howdah.web.pages import health, overview, types
+from howdah.web.pages import failures, health, overview, types, workers
 
-_FILES = (overview, types, health)
+_FILES = (overview, failures, workers, types, health)
 
 
 def all_pages() -> list[Page]:

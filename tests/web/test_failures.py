@@ -1,0 +1,146 @@
+"""Failures: the same errors together, honestly counted, and retried as a group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from uuid import UUID
+
+import httpx
+import pytest
+from playwright.async_api import Dialog, Page, expect
+
+from howdah import Handle, JobFailed, Queue, State, observe
+from tests.support.waiting import eventually
+from tests.web.axe import axe_finds_nothing
+from tests.web.serving import Served
+
+
+async def fail(queue: Queue, job_type: str, *errors: str) -> list[UUID]:
+    """Make jobs that have failed with these errors."""
+    ids: list[UUID] = []
+    for error in errors:
+        ids.append((await queue.enqueue(job_type, max_attempts=1)).id)
+        (job,) = await queue.claim([job_type], 1, worker_id="someone")
+        await queue.fail(job, error)
+    return ids
+
+
+async def all_are(handles: Sequence[Handle[int]], state: State) -> bool:
+    return {await handle.status() for handle in handles} == {state}
+
+
+def groups(html: str) -> list[str]:
+    return re.findall(r'<li class="card group" data-key="([^"]*)">', html)
+
+
+async def test_a_failing_group_is_retried_and_completes(
+    page: Page, web: Served, queue: Queue
+) -> None:
+    well = False
+
+    @queue.job(max_attempts=1)
+    async def letters(n: int) -> int:
+        if not well:
+            raise ConnectionError(f"no answer from 10.0.0.{n}")
+        return n
+
+    handles = [await letters.enqueue(n=n) for n in range(3)]
+    await fail(queue, "parcels", "ValueError: lost")
+    async with queue.worker():
+        for handle in handles:
+            with pytest.raises(JobFailed):
+                await handle.result(timeout=20)
+        await page.goto(web.url + "/failures")
+        group = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="letters"))
+        await expect(group).to_contain_text("no answer from 10.0.0.")
+        await axe_finds_nothing(page)
+
+        asked: list[str] = []
+
+        async def agree(dialog: Dialog) -> None:
+            asked.append(dialog.message)
+            await dialog.accept()
+
+        page.on("dialog", agree)
+        well = True
+        await group.get_by_role("button", name="Retry the group (3)").click()
+        await expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}$"))
+        await eventually(
+            lambda: all_are(handles, State.COMPLETED), "the jobs of the group complete"
+        )
+        assert asked == ["Put 3 failed letters jobs back in line? Each gets one more attempt."]
+        await page.goto(web.url + "/failures")
+        await expect(page.get_by_role("listitem")).to_have_count(1)
+        await expect(page.get_by_role("listitem")).to_contain_text("ValueError: lost")
+
+
+async def test_errors_that_differ_in_numbers_alone_are_one_group(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    ids = await fail(queue, "letters", "no answer in 3 s", "no answer in 7 s", "<b>lost</b>")
+    await fail(queue, "parcels", "no answer in 3 s\n  at line 7")
+    html = (await client.get("/failures")).text
+    assert groups(html) == [
+        "parcels no answer in &lt;n&gt; s",
+        "letters &lt;b&gt;lost&lt;/b&gt;",
+        "letters no answer in &lt;n&gt; s",
+    ]
+    assert "3 errors in 4 jobs that failed." in html
+    assert "older ones" not in html
+    assert "no answer in 7 s" in html  # the newest of its group
+    assert f'href="/jobs/{ids[1]}"' in html
+    assert "at line 7</pre>" in html
+    assert "<b>lost" not in html
+
+
+async def test_one_type_alone(client: httpx.AsyncClient, queue: Queue) -> None:
+    await fail(queue, "letters", "lost")
+    await fail(queue, "parcels", "lost")
+    one = (await client.get("/failures", params={"type": "letters"})).text
+    assert groups(one) == ["letters lost"]
+    none = (await client.get("/failures", params={"type": "nothing"})).text
+    assert groups(none) == []
+    assert "No nothing job has failed." in none
+    assert (await client.get("/failures", params={"type": "a\0b"})).status_code == 400
+
+
+async def test_it_says_how_many_it_looked_at(client: httpx.AsyncClient, queue: Queue) -> None:
+    await queue.store.fetch(
+        "insert into howdah.jobs (job_type, status, last_error, completed_at, attempts) "
+        "select 'letters', 'failed', 'lost ' || n, now(), 1 from generate_series(1, 2050) as n"
+    )
+    html = (await client.get("/failures")).text
+    assert "1 error in the newest 2,000 jobs that failed; older ones were not looked at." in html
+    assert "Retry the group (2,000+)" in html
+
+
+async def test_the_link_to_its_jobs_finds_them_all(client: httpx.AsyncClient, queue: Queue) -> None:
+    ids = await fail(queue, "let/ters", "no & answer in 3 s", "no & answer in 7 s", "other")
+    html = (await client.get("/failures")).text
+    links = re.findall(r'href="(/jobs\?[^"]*)"', html)
+    found = (await client.get(links[-1].replace("&amp;", "&"))).text
+    assert str(ids[0]) in found
+    assert str(ids[1]) in found
+    assert str(ids[2]) not in found
+
+
+async def test_half_a_group_is_not_retried(client: httpx.AsyncClient, queue: Queue) -> None:
+    (id,) = await fail(queue, "letters", "lost")
+    found = re.search(r'name="howdah-pledge" content="(\w+)"', (await client.get("/failures")).text)
+    assert found is not None
+    for form in ({"type": "letters"}, {"fingerprint": "lost"}, {}):
+        answer = await client.post("/failures/retry", data={"pledge": found[1], **form})
+        assert answer.status_code == 400
+    assert (await queue.get(id)).status is State.FAILED
+    assert (await observe.count(queue.store)).jobs == 1
+
+
+async def test_jobs_without_an_error_are_shown_and_not_retried_as_a_group(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.enqueue("letters")
+    await queue.store.fetch("update howdah.jobs set status = 'failed'")
+    html = (await client.get("/failures")).text
+    assert "No error was given" in html
+    assert "Retry the group" not in html

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from datetime import date
 
+import psycopg
 import pytest
 
 from howdah.states import State
@@ -119,3 +121,92 @@ def test_a_lock_on_the_unprepared_part_is_not_waited_for(db: Database) -> None:
         other.execute("lock table jobs_finished_unprepared in access exclusive mode")
         assert db.prepare_days() == []
     assert len(db.prepare_days()) == 8
+
+
+@pytest.fixture
+def loose(dsn: str) -> Generator[Database]:
+    """A database without the guard, in which jobs may begin as finished ones."""
+    database = Database(dsn)
+    yield database
+    database.close()
+
+
+def bring_strays(db: Database, day: date, rows: int) -> None:
+    """Finish so many jobs on a day that nobody prepared, in one go."""
+    db.execute(
+        "insert into jobs_finished_unprepared "
+        "(job_type, data, status, attempts, completed_at, finished_on) "
+        "select 'mail', '{}', 'completed', 1, %s::date, %s from generate_series(1, %s)",
+        day,
+        day,
+        rows,
+    )
+    db.execute(
+        "insert into finished_counts (day, job_type, status, jobs) "
+        "values (%s, 'mail', 'completed', %s)",
+        day,
+        rows,
+    )
+
+
+def test_many_strays_go_to_their_days_in_steps(loose: Database) -> None:
+    """No step holds the table for longer than its share, and none of them hides a job."""
+    loose.clock.advance(10 * DAY)
+    rows = {today(loose) - 2 * DAY: 60_000, today(loose): 60_001, today(loose) - DAY: 110_000}
+    for day, number in rows.items():
+        bring_strays(loose, day, number)
+    steps: list[set[str]] = []
+    while made := loose.prepare_days():
+        steps.append({one for one in made if one in {name("jobs_finished", day) for day in rows}})
+        assert loose.value("select count(*) from jobs") == sum(rows.values())
+        finish_one(loose)  # work goes on between the steps
+        rows[today(loose)] += 1
+    few, today_, most = (name("jobs_finished", day) for day in rows)
+    assert steps == [{few, today_}, {most}], "the fewest first, and so many at a time"
+    assert {
+        day: loose.value(f"select count(*) from {name('jobs_finished', day)}") for day in rows
+    } == rows
+    assert loose.value("select count(*) from jobs_finished_unprepared") == 0
+    assert loose.depth() == loose.counted()
+    finish_one(loose)
+    assert today_ in where_jobs_are(loose)
+
+
+def test_a_day_that_the_unprepared_part_became_is_a_day_like_others(loose: Database) -> None:
+    loose.clock.advance(10 * DAY)
+    then = today(loose)
+    bring_strays(loose, then, 100_001)
+    loose.prepare_days()
+    assert where_jobs_are(loose) == {name("jobs_finished", then)}
+    loose.clock.advance(20 * DAY)  # and the new part takes what nobody prepared
+    job = finish_one(loose)
+    assert loose.value("select tableoid::regclass::text from jobs where id = %s", job) == (
+        "jobs_finished_unprepared"
+    )
+    loose.prepare_days()
+    assert name("jobs_finished", then) in loose.prune()
+    assert loose.column("select id from jobs") == [job]
+    assert loose.depth() == {("mail", State.COMPLETED): 1} == loose.counted()
+
+
+def test_a_step_that_is_interrupted_loses_nothing(loose: Database) -> None:
+    loose.clock.advance(10 * DAY)
+    rows = {today(loose) - DAY: 50_000, today(loose): 100_001}
+    for day, number in rows.items():
+        bring_strays(loose, day, number)
+    hasty, killed = loose.session(), loose.session()
+    hasty.execute("set statement_timeout = '5ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        hasty.prepare_days()
+    killed.execute("begin")
+    assert killed.prepare_days()
+    loose.execute("select pg_terminate_backend(%s, 10000)", killed.pid)
+    with pytest.raises(psycopg.OperationalError):
+        killed.execute("commit")
+    assert where_jobs_are(loose) == {"jobs_finished_unprepared"}
+    while loose.prepare_days():
+        pass
+    assert {
+        day: loose.value(f"select count(*) from {name('jobs_finished', day)}") for day in rows
+    } == rows
+    assert loose.depth() == loose.counted()

@@ -331,10 +331,16 @@ async def promote(store: Store, limit: int = 1000) -> int:
     return await store.fetchval("select count(*) from howdah.promote($1)", limit)
 
 
+A_STEP = 600.0  # seconds to carry many strays to their day
+
+
 async def prune(store: Store, keep: timedelta | None = None) -> list[str]:
     """Forget what is old and make room for the days ahead; returns what was dropped."""
     dropped = await store.fetch("select howdah.prune($1)", keep)
-    await store.fetch("select howdah.prepare_days()")
+    async with store.acquire() as connection:
+        # in steps, each with time of its own: giving one up would only do it all again
+        while await connection.fetch("select howdah.prepare_days()", timeout=A_STEP):
+            pass
     return [row[0] for row in dropped]
 
 

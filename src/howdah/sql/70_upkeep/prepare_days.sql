@@ -1,9 +1,12 @@
 -- prepare_days · make tomorrow's partitions before anybody needs them
 --
 -- A day whose partition is missing costs nothing but order: its rows go to the
--- `_unprepared` part and are moved out of it here, also when that day is long over.
+-- `_unprepared` part and are moved out of it here, also when that day is long over. Nobody may
+-- read or write that part meanwhile (5 s for a million jobs), so it goes in steps: the day with the
+-- fewest rows first, and once a call has moved 100,000 rows it leaves the rest to the next. When one
+-- day alone is left there, nothing is moved: the part becomes that day, and a new one takes its place.
 --
---   returns  the partitions this call made
+--   returns  the partitions this call made: call again until there are none
 --
 -- Locks (lock_space, 5) until the transaction ends: one at a time makes or drops days, and whoever
 -- comes second has nothing to do. Locks the `_unprepared` parts for the moment of the attachment, and
@@ -17,44 +20,71 @@ set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
-    v_stray_jobs   date[];
-    v_stray_events date[];
-    v_part         record;
+    v_strays jsonb;  -- of each table, how many rows of which day
+    v_part   record;
+    v_moved  bigint := 0;
+    v_now    bigint;
+    v_alone  bool;
 begin
     if not pg_try_advisory_xact_lock(howdah.lock_space(), 5) then
         return;
     end if;
     begin
-        v_stray_jobs := array(select distinct finished_on from howdah.jobs_finished_unprepared);
-        v_stray_events := array(select distinct day from howdah.job_events_unprepared);
+        select jsonb_object_agg(parent, of_days) into v_strays
+        from (select 'jobs_finished' as parent, coalesce(jsonb_object_agg(day, rows), '{}') as of_days
+              from (select finished_on as day, count(*) as rows from howdah.jobs_finished_unprepared group by 1) as j
+              union all
+              select 'job_events', coalesce(jsonb_object_agg(day, rows), '{}')
+              from (select day, count(*) as rows from howdah.job_events_unprepared group by 1) as e) as s;
     exception when lock_not_available or deadlock_detected then
         return;
     end;
 
     for v_part in
-        select parent, day_column, day, parent || to_char(day, '"_"YYYYMMDD') as name
-        from (values ('jobs_finished', 'finished_on', v_stray_jobs), ('job_events', 'day', v_stray_events))
-                 as p (parent, day_column, stray)
+        select parent, day_column, day, parent || to_char(day, '"_"YYYYMMDD') as name,
+               coalesce((v_strays -> parent ->> day::text)::bigint, 0) as strays
+        from (values ('jobs_finished', 'finished_on'), ('job_events', 'day')) as p (parent, day_column)
         cross join lateral (
             select howdah.today() + n as day from generate_series(0, p_ahead) as n
             union
-            select unnest(p.stray)
+            select jsonb_object_keys(v_strays -> p.parent)::date
         ) as days
         where to_regclass('howdah.' || parent || to_char(day, '"_"YYYYMMDD')) is null
-        order by day, parent
+        order by strays, day, parent
     loop
+        exit when v_moved >= 100000 and v_part.strays > 0;
         begin
-            if v_part.day <= howdah.today() then
+            if v_part.strays > 100000 then
+                -- whoever writes waits for this table either way
+                execute format('lock table only howdah.%I in access exclusive mode', v_part.parent);
+            elsif v_part.day <= howdah.today() then
                 execute format('lock table only howdah.%I in share row exclusive mode', v_part.parent);
             end if;
             execute format('lock table howdah.%I in access exclusive mode', v_part.parent || '_unprepared');
-            execute format('create table howdah.%I (like howdah.%I including defaults including constraints)',
-                           v_part.name, v_part.parent);
-            execute format('with stray as (delete from howdah.%1$I where %2$I = %3$L returning *)
-                            insert into howdah.%4$I select * from stray',
-                           v_part.parent || '_unprepared', v_part.day_column, v_part.day, v_part.name);
+            v_alone := false;
+            if v_part.strays > 100000 then
+                execute format('select not exists (select from howdah.%I where %I <> %L)',
+                               v_part.parent || '_unprepared', v_part.day_column, v_part.day) into v_alone;
+            end if;
+            if v_alone then
+                execute format('alter table howdah.%I detach partition howdah.%I',
+                               v_part.parent, v_part.parent || '_unprepared');
+                execute format('alter table howdah.%I rename to %I', v_part.parent || '_unprepared', v_part.name);
+            else
+                execute format('create table howdah.%I (like howdah.%I including defaults including constraints)',
+                               v_part.name, v_part.parent);
+                execute format('with stray as (delete from howdah.%1$I where %2$I = %3$L returning *)
+                                insert into howdah.%4$I select * from stray',
+                               v_part.parent || '_unprepared', v_part.day_column, v_part.day, v_part.name);
+                get diagnostics v_now = row_count;
+                v_moved := v_moved + v_now;
+            end if;
             execute format('alter table howdah.%I attach partition howdah.%I for values from (%L) to (%L)',
                            v_part.parent, v_part.name, v_part.day, v_part.day + 1);
+            if v_alone then
+                execute format('create table howdah.%I partition of howdah.%I default',
+                               v_part.parent || '_unprepared', v_part.parent);
+            end if;
             return next v_part.name;
         exception when lock_not_available or deadlock_detected then
             return;

@@ -54,7 +54,7 @@ class Heart:
         self.seen = Seen()
         self._store = store
         self._clock = clock
-        self._queue = Pace(0.8, 1.0, clock)
+        self._queue = Pace(0.75, 1.0, clock)
         self._failures = Pace(0.1, 3.0, clock)
         self._health = Pace(0.1, 10.0, clock)
         self._troubles: dict[Pace, str] = {}

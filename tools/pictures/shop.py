@@ -18,6 +18,9 @@ from howdah import Handle, JobContext, JobFailed, Priority, Queue, State
 from howdah.events import Progressed
 
 
+PRIORITIES = tuple(sorted(Priority, reverse=True))
+
+
 class Shop(msgspec.Struct):
     """A seeded queue, and the jobs that have pages of their own."""
 
@@ -89,8 +92,10 @@ async def open_shop(dsn: str) -> AsyncGenerator[Shop]:
 
 async def _day(queue: Queue) -> UUID:
     """Hand over what ends by itself or never begins, and wait for its end."""
-    for n in range(40):
-        await queue.enqueue("send_mail", {"to": f"customer{n}@example.org", "template": "receipt"})
+    await queue.enqueue_many(
+        queue.draft("send_mail", {"to": f"customer{n}@example.org", "template": "receipt"})
+        for n in range(1240)
+    )
     orders = [
         await queue.enqueue("import_orders", {"file": "orders.csv", "line": 17 + n})
         for n in range(3)
@@ -98,7 +103,8 @@ async def _day(queue: Queue) -> UUID:
     for n in range(6):
         await queue.enqueue("charge_card", {"order": 7100 + n, "card_token": "tok_4242"})
     for n in range(25):
-        await queue.enqueue("sync_stock", {"warehouse": f"W{n}"})
+        urgency = PRIORITIES[n % 7 % 3]
+        await queue.enqueue("sync_stock", {"warehouse": f"W{n}"}, priority=urgency)
     for n in range(4):
         await queue.enqueue("encode_video", {"video": f"tour-{n}.mov"})
     await queue.enqueue("send_mail", {"to": "a@example.org", "template": "reminder"}, delay=7200)

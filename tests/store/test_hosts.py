@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from datetime import timedelta
+
 import pytest
 
 from howdah import Queue
@@ -52,3 +55,16 @@ async def test_a_host_that_is_not_there_is_passed_over(dsn: str) -> None:
     several = dsn.replace(where, f"/nowhere,{folder}&port=5432,{port}")
     async with Queue(several) as queue:
         assert await queue.store.fetchval("select 1") == 1
+
+
+async def test_a_first_host_that_says_nothing_leaves_time_for_the_second(dsn: str) -> None:
+    """It takes the connection and never answers: within one limit of time for all, it ate it up."""
+    _, _, where = dsn.partition("?host=")
+    folder, _, port = where.partition("&port=")
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        silent = deaf.getsockname()[1]
+        several = dsn.replace(where, f"127.0.0.1,{folder}&port={silent},{port}&sslmode=disable")
+        async with Queue(several, patience=timedelta(seconds=6)) as queue:
+            assert await queue.store.fetchval("select 1") == 1
+        deaf.settimeout(0)
+        deaf.accept()[0].close()  # it was the first that was tried

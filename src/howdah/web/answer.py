@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from howdah.web import refusal
 from howdah.web.desk import quoted
-from howdah.web.paths import inner_path
+from howdah.web.paths import inner_path, remembered
 
 _log = logging.getLogger("howdah.web")
 
@@ -47,7 +47,7 @@ class Answers:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = False
+        scope, begun = remembered(scope), False
 
         async def with_headers(message: Message) -> None:
             nonlocal begun

@@ -6,12 +6,14 @@ from collections.abc import AsyncGenerator
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, expect
 
 from howdah import Queue
 from howdah.web import dashboard
 from tests.web.browser import started
 from tests.web.serving import Served, anybody, served
+
+expect.set_options(timeout=20_000)  # on a busy machine an open page is drawn seldom, by design
 
 
 @pytest.fixture

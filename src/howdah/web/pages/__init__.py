@@ -8,9 +8,9 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from howdah.web.page import Page
-from howdah.web.pages import failures, health, overview, types, workers
+from howdah.web.pages import failures, health, job, jobs, matching, overview, types, workers
 
-_FILES = (overview, failures, workers, types, health)
+_FILES = (overview, jobs, matching, job, failures, workers, types, health)
 
 
 def all_pages() -> list[Page]:

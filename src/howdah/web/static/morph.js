@@ -24,8 +24,15 @@ function children(parent, made) {
     const name = key(child);
     if (name !== null) keyed.set(name, child);
   }
+  const coming = new Set([...made.childNodes].map(key));
   let old = parent.firstChild;
   for (const fresh of [...made.childNodes]) {
+    // what is gone must not stand in the way of what follows it
+    while (old && key(old) !== null && !coming.has(key(old))) {
+      const next = old.nextSibling;
+      old.remove();
+      old = next;
+    }
     const name = key(fresh);
     const match = name !== null ? keyed.get(name) : null;
     if (match && alike(match, fresh)) {

@@ -70,7 +70,7 @@ async def test_what_the_workers_did_is_told_by_type(
     assert "last hour: 4 completed, 6 failed attempts" in shown
     assert 'class="bad"' in shown  # failures have a colour of their own in the trend
     assert "60% of the attempts of flaky failed" in shown
-    assert '<a href="/failures?job_type=flaky">Its failures</a>' in shown
+    assert '<a href="/failures?type=flaky">Its failures</a>' in shown
     told = figures(shown)
     assert told["attempts failed"] == "60%"
     assert told["worker alive"] == "1"

@@ -47,7 +47,7 @@ async def test_what_finished_today_is_told(client: httpx.AsyncClient, queue: Que
     assert row(shown, "flaky")["Finished today"] == "3 completed1 failed"
     one = (await client.get("/types/flaky")).text
     assert 'href="/jobs?job_type=flaky&amp;status=failed"' in one
-    assert 'href="/failures?job_type=flaky"' in one
+    assert 'href="/failures?type=flaky"' in one
 
 
 async def test_an_unknown_type_is_not_found(client: httpx.AsyncClient, queue: Queue) -> None:

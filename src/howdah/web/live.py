@@ -9,6 +9,7 @@ and tried again; the page stays as it was. A stage ends when nobody looks.
 
 All stages share one `Pace`: a drawing that took t seconds is paid for with 50 times t in which
 nobody draws. So the dashboard takes less than 2 % of one connection's time, however many look.
+Pages about one job have a `Pace` of their own, so that progress moves beside a heavy list.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
@@ -44,6 +45,7 @@ OWED = 1.0  # seconds of rest that may be owed: a page that seldom draws need no
 LONGEST_REST = 60.0  # for one drawing, so that a bad minute does not stop the page for an hour
 PING = 15  # seconds after which a silent stream says that it is there
 LASTS = 900.0  # seconds, then the browser asks anew: whoever may no longer enter sees no more
+GRACE = 1.0  # seconds in which a stream ends in order when the server stops
 MISTAKE = "the dashboard made a mistake; its log tells which"
 
 
@@ -81,36 +83,57 @@ class Drawn(NamedTuple):
     data: str
 
 
+class Viewer:
+    """Somebody with an open stream."""
+
+    def __init__(self) -> None:
+        self.left: bool = False
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        self._news.set()
+
+    def set(self) -> None:
+        """Leave; this is how a stream is told that the server stops."""
+        self.left = True
+        self.wake()
+
+    async def woken(self, until: float) -> bool:
+        """Wait for news; False when there were none until then."""
+        self._news.clear()
+        try:
+            async with asyncio.timeout(until - time.monotonic()):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
 class Stage:
     """One page, drawn for all who look at it."""
 
     def __init__(self, page: Page, request: Request, job: UUID | None, pace: Pace) -> None:
-        self.viewers: int = 0
+        self.viewers: set[Viewer] = set()
         self._page = page
         self._request = request
         self._job = job
         self._pace = pace
         self._drawn = Drawn("", "")
         self._number = 0
-        self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._draw_for_ever(), name="howdah-web-stage")
 
     def close(self) -> None:
         """Stop drawing."""
         self._task.cancel()
 
-    async def watch(self) -> AsyncGenerator[ServerSentEvent]:
+    async def watch(self, viewer: Viewer) -> AsyncGenerator[ServerSentEvent]:
         """Send the page whenever it changed, for as long as a stream lasts."""
         seen, until = 0, time.monotonic() + LASTS
-        while not self._task.done():
+        while not (viewer.left or self._task.done()):
             if self._number != seen:
                 seen, drawn = self._number, self._drawn
                 yield ServerSentEvent(drawn.data, event=drawn.event)
-                continue
-            try:
-                async with asyncio.timeout(until - time.monotonic()):
-                    await self._changed.wait()
-            except TimeoutError:
+            elif not await viewer.woken(until):
                 return
 
     async def _draw_for_ever(self) -> None:
@@ -129,8 +152,8 @@ class Stage:
             asyncio.get_running_loop().call_soon(self._tell)
 
     def _tell(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
+        for viewer in self.viewers:
+            viewer.wake()
 
     async def _draw(self) -> Drawn:
         try:
@@ -187,6 +210,7 @@ class Live:
     def __init__(self, pages: list[Page]) -> None:
         self._pages = pages
         self._pace = Pace()
+        self._pace_of_jobs = Pace()  # each a few rows by their key: they need not wait for a list
         self.stages: dict[tuple[str, str], Stage] = {}
         self.route: Route = Route("/live", self._stream, methods=["GET"])
 
@@ -195,30 +219,43 @@ class Live:
         page, own = self._find(request, said)
         job = page.job(own) if page.job else None
 
+        viewer = Viewer()
+
         async def watch() -> AsyncGenerator[ServerSentEvent]:
-            with self._seat((who_of(request), said), page, own, job) as stage:
-                events = stage.watch()
+            with self._seat((who_of(request), said), page, own, job, viewer) as stage:
+                events = stage.watch(viewer)
                 try:
                     async for event in events:
                         yield event
                 finally:
                     await events.aclose()
 
-        return EventSourceResponse(watch(), ping=PING)
+        return EventSourceResponse(
+            watch(),
+            ping=PING,
+            shutdown_event=cast(Any, viewer),
+            shutdown_grace_period=GRACE,
+        )
 
     @contextmanager
     def _seat(
-        self, key: tuple[str, str], page: Page, request: Request, job: UUID | None
+        self,
+        key: tuple[str, str],
+        page: Page,
+        request: Request,
+        job: UUID | None,
+        viewer: Viewer,
     ) -> Generator[Stage]:
         """Take part in a stage, from when the stream begins: who is gone by then leaves nothing."""
         stage = self.stages.get(key)
         if stage is None:
-            stage = self.stages[key] = Stage(page, request, job, self._pace)
-        stage.viewers += 1
+            pace = self._pace if job is None else self._pace_of_jobs
+            stage = self.stages[key] = Stage(page, request, job, pace)
+        stage.viewers.add(viewer)
         try:
             yield stage
         finally:
-            stage.viewers -= 1
+            stage.viewers.discard(viewer)
             if not stage.viewers:
                 del self.stages[key]
                 stage.close()

@@ -22,7 +22,12 @@ export function keys() {
 }
 
 const ACTS = {
-  "/": () => document.querySelector(".find input")?.focus() ?? false,
+  "/": () => {
+    const find = document.querySelector(".find input");
+    if (find === null) return false;
+    find.focus();
+    find.select();
+  },
   "?": () => {
     const help = document.getElementById("help");
     if (!help.open) help.showModal();

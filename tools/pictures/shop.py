@@ -17,7 +17,6 @@ import msgspec
 from howdah import Handle, JobContext, JobFailed, Priority, Queue, State
 from howdah.events import Progressed
 
-
 PRIORITIES = tuple(sorted(Priority, reverse=True))
 
 

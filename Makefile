@@ -39,7 +39,15 @@ test: $(READY)  ## run the tests on a real PostgreSQL
 test-matrix: $(READY)  ## run the engine's tests on PostgreSQL 14, 15, 16, 17 and 18
 	$(BIN)/python tools/test_matrix.py
 
-test-ha: $(READY)  ## do every fault once to a fleet at work: failover, full disks, bad networks; five minutes
+# Patroni has an environment of its own: nothing of it is ever imported here.
+HA := .ha/.ready
+$(HA):
+	@echo "Adding Patroni to .ha (once)"
+	@$(PYTHON) -m venv --clear .ha
+	@.ha/bin/python -m pip install --quiet --disable-pip-version-check 'patroni[etcd3]~=4.1' 'psycopg[binary]'
+	@touch $(HA)
+
+test-ha: $(READY) $(HA)  ## do every fault once to a fleet at work: failover (Patroni too), full disks, bad networks; eight minutes
 	HOWDAH_STORIES=all $(RUN) pytest -q tests/stories
 
 MINUTES ?= 30
@@ -101,4 +109,4 @@ bench-growth: $(READY)  ## measure how cost grows, and draw docs/growth: twenty 
 	$(RUN) bench.growth $(BENCH)
 
 clean:  ## remove the virtual environment and everything that is built
-	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix .bench
+	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix .bench .ha

@@ -1,0 +1,80 @@
+"""Patroni: a switchover, the primary killed with its Patroni, and the old primary coming back.
+
+Who takes over is Patroni's decision. Before the primary is killed its standby falls behind for a
+moment: what is acknowledged then would be lost, if an answer did not wait for the standby.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+
+from tests.stories.ha.node import Node
+from tests.stories.history import Fault
+from tests.stories.story import Story
+
+DEADLINE = 60.0
+
+
+def switch_over(story: Story) -> Fault:
+    """Let the standby take over in order."""
+    old, new = _nodes(story)
+    new.until("it is in sync", "sync_standby")
+    began = time.monotonic()
+    status, said = old.ask("/switchover", {"leader": old.name, "candidate": new.name})
+    assert status == 200, said
+    new.until("it leads", "leads")
+    story.server = new
+    return Fault("Patroni: switchover", began, time.monotonic())
+
+
+def lose_primary(story: Story) -> Fault:
+    """Kill the primary and its Patroni, when commits wait for a standby that is behind."""
+    old, new = _nodes(story)
+    new.until("it is in sync", "sync_standby")
+    return _lose(story, old, new, lambda: _until_commits_wait(old))
+
+
+def lose_primary_and_an_answered_enqueue(story: Story) -> Fault:
+    """Do the same to a cluster that does not wait for its standby: what was answered is lost."""
+    old, new = _nodes(story)
+    return _lose(story, old, new, lambda: story.enqueue("slow", seconds=0))
+
+
+def come_back(story: Story) -> Fault:
+    """Let the old primary come back; Patroni makes it a standby of the new one."""
+    _, returning = _nodes(story)
+    began = time.monotonic()
+    returning.start()
+    returning.until("it follows", "sync_standby")
+    return Fault("Patroni: the old primary coming back", began, time.monotonic())
+
+
+def _lose(story: Story, old: Node, new: Node, behind: Callable[[], object]) -> Fault:
+    receiver = new.receiver()
+    receiver.suspend()
+    behind()
+    began = time.monotonic()
+    old.kill()
+    receiver.send_signal(signal.SIGTERM)  # what is still on its way does not arrive
+    receiver.resume()
+    new.until("it leads", "leads")
+    story.server = new
+    return Fault("Patroni: kill -9 of the primary", began, time.monotonic(), crash=True)
+
+
+def _until_commits_wait(primary: Node) -> None:
+    until = time.monotonic() + DEADLINE
+    sql = "select exists (select from pg_stat_activity where wait_event = 'SyncRep')"
+    while not primary.value(sql):
+        assert time.monotonic() < until, "nobody waits for the standby"
+        time.sleep(0.02)
+
+
+def _nodes(story: Story) -> tuple[Node, Node]:
+    """Return the node that leads and the other one."""
+    other = next(server for server in story.servers if server is not story.server)
+    assert isinstance(story.server, Node)
+    assert isinstance(other, Node)
+    return story.server, other

@@ -236,7 +236,7 @@ class _Query:
     def _has(self, key: str, value: str) -> str:
         """Say that the payload has this value: as text, or as the JSON that it is."""
         either = [msgspec.json.encode({key: value}).decode()]
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError, RecursionError):
             either.append(msgspec.json.encode({key: msgspec.json.decode(value)}).decode())
         return " or ".join(f"data @> {self._arg(one)}::jsonb" for one in dict.fromkeys(either))
 

@@ -10,14 +10,24 @@ did it, and says what it moved: a job that was not in a state for it stays as it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
-from howdah import observe
+import msgspec
+
+from howdah import enqueue as room
+from howdah import observe, payload
 from howdah.client import Queue
 from howdah.errors import BadInput
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft
 from howdah.observe.wording import jobs
+from howdah.states import State
 from howdah.web.desk import Desk
+
+OURS = "howdah."  # job types that begin like this are ours
+_exact = msgspec.json.Encoder(decimal_format="number")
 
 
 class Action(StrEnum):
@@ -75,6 +85,55 @@ async def move(
     return {id: id for id in moved}
 
 
+async def enqueue(
+    desk: Desk,
+    who: str,
+    job_type: str,
+    data: dict[str, Any],
+    *,
+    priority: int | None = None,
+    delay: timedelta | None = None,
+    max_attempts: int | None = None,
+) -> UUID:
+    """Hand over a job by the name of its type; returns its id.
+
+    A Decimal in the payload is a number with more digits than a float can hold: it keeps them.
+    """
+    if job_type.startswith(OURS):
+        raise BadInput(f"job types that begin with {OURS} are howdah's own")
+    draft = _draft(desk.queue, job_type, data, priority, delay, max_attempts)
+    await desk.queue.enqueue_many([draft])
+    desk.note(who, "enqueue", str(draft.id), job_type=job_type)
+    return draft.id
+
+
+def _draft(
+    queue: Queue,
+    job_type: str,
+    data: dict[str, Any],
+    priority: int | None,
+    delay: timedelta | None,
+    max_attempts: int | None,
+) -> Draft:
+    text = _exact.encode(data).decode()
+    if job_type in queue.handlers:  # whose function says what its numbers are
+        return queue.draft(
+            job_type,
+            msgspec.json.decode(text),
+            priority=priority,
+            delay=delay,
+            max_attempts=max_attempts,
+        )
+    payload.encode(data, f"the payload of {job_type!r}")  # refuses what cannot be kept
+    return room.draft(
+        job_type,
+        text,
+        priority=DEFAULT_PRIORITY if priority is None else priority,
+        delay=delay,
+        max_attempts=DEFAULT_MAX_ATTEMPTS if max_attempts is None else max_attempts,
+    )
+
+
 async def pause(desk: Desk, who: str, job_type: str, reason: str | None = None) -> bool:
     """Let no worker claim jobs of a type; returns whether it was not paused before."""
     changed = await observe.pause(desk.store, job_type, reason, who)
@@ -103,3 +162,8 @@ def told(action: Action, moved: int, asked: int) -> str:
     if not left:
         return f"{done}."
     return f"{done}; {jobs(left)} {'was' if left == 1 else 'were'} not in a state for it."
+
+
+def not_now(action: Action, status: State) -> str:
+    """Say why an action did nothing to a job, for people."""
+    return f"the job is {status}, so it cannot be {_DONE[action]}"

@@ -23,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 from howdah.client import Queue
 from howdah.errors import HowdahError
 from howdah.metrics.prometheus import CONTENT_TYPE, prometheus
-from howdah.web import bulk, pages, refusal
+from howdah.web import api, bulk, pages, refusal
 from howdah.web.access import Access, Seats
 from howdah.web.answer import Answers
 from howdah.web.desk import Desk, Settings, desk_of
@@ -67,6 +67,7 @@ def dashboard(
         *shown,
         *pages.all_actions(),
         Live(shown).route,
+        *api.routes(),
         Route("/metrics", _metrics, methods=["GET"]),
         Mount("/static", StaticFiles(packages=[("howdah.web", "static")])),
     ]

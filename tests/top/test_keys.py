@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from howdah import JobContext, Queue, observe
+from howdah.top import deeds
+from howdah.top.board import Board
 from tests.support.waiting import eventually
 from tests.top.support import Gate, Shown, failed, gated, has_status, status, top
 
@@ -204,8 +206,21 @@ async def test_read_only_neither_shows_nor_takes_keys_that_change_something(queu
         gate.open()
 
 
+async def test_read_only_refuses_a_deed_however_it_was_asked_for(queue: Queue) -> None:
+    handle = await queue.enqueue("resize")
+    async with top(queue, read_only=True) as shown:
+        screen = shown.app.screen
+        assert isinstance(screen, Board)
+        screen.act(lambda: deeds.cancel(queue, handle.id, "resize"))
+        await shown.sees("Read-only: nothing can be changed from here.")
+        assert "y yes" not in shown.text
+    assert await status(queue, handle.id) == "pending"
+
+
 async def _cannot_act(shown: Shown) -> None:
+    await shown.sees("? Help")
     footer = shown.lines[-1]
+    assert "? Help" in footer
     assert not any(word in footer for word in ("Cancel", "Requeue", "Pause", "Drain"))
     for key in "crpd":
         await shown.press(key, "y")

@@ -101,7 +101,7 @@ async def test_long_names_are_cut_and_every_column_has_its_place_at_80_columns(
     name = "a_type_with_a_name_that_is_longer_than_any_column_" * 2
     await queue.enqueue(name[:90])
     async with top(queue) as shown:
-        await shown.sees("a_type_with")
+        await shown.sees("a_type_with", "q Quit")
         heading = shown.line("TYPE")
         assert heading.split() == [
             *("TYPE", "WAITING", "OLDEST", "RUNNING", "JOBS/S", "FAILED", "RUN", "P99")

@@ -8,7 +8,7 @@ While another screen lies over it, it does not look: what nobody sees costs noth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import ClassVar
 
@@ -75,16 +75,17 @@ class Board(Screen[None]):
         """Tell something in the line at the bottom."""
         self.said.update(words.cut(text, max(1, self.size.width - 1), style))
 
-    def act(self, making: Awaitable[Deed] | Deed) -> None:
+    def act(self, make: Callable[[], Awaitable[Deed] | Deed]) -> None:
         """Ask, do it, and say what was moved."""
         if self.read_only:
             self.say("Read-only: nothing can be changed from here.", words.WARN)
             return
-        self.run_worker(self._act(making))
+        self.run_worker(self._act(make))
 
-    async def _act(self, making: Awaitable[Deed] | Deed) -> None:
+    async def _act(self, make: Callable[[], Awaitable[Deed] | Deed]) -> None:
         try:
-            deed = making if isinstance(making, Deed) else await making
+            made = make()
+            deed = made if isinstance(made, Deed) else await made
             if not await self.around.push_screen_wait(Ask(deed.question)):
                 self.say("Nothing was done.", words.DIM)
                 return

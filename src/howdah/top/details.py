@@ -77,7 +77,7 @@ class Details(Board):
         if verb == "why" and self._why is not None:
             self.answer(self._why())
         elif verb in self._deeds:
-            self.act(self._deeds[verb]())
+            self.act(self._deeds[verb])
 
     def action_close(self) -> None:
         self.dismiss(None)

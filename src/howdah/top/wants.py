@@ -95,4 +95,4 @@ class Wants:
         elif verb == "why" and why is not None:
             board.answer(why())
         elif verb in makers:
-            board.act(makers[verb]())
+            board.act(makers[verb])

@@ -150,6 +150,22 @@ async def test_the_cursor_stays_on_its_row_when_others_come_before_it(queue: Que
         await shown.sees("Pause m2?")
 
 
+async def test_the_page_stays_where_it_is_when_rows_come_and_go(queue: Queue) -> None:
+    for n in range(60):
+        await queue.enqueue(f"m{n:02}")
+    async with top(queue) as shown:
+        await shown.sees("m00")
+        await shown.press("end")
+        await shown.sees("m59")
+        assert "m00" not in shown.text
+        await queue.enqueue("z_new")
+        await shown.looks_until("1 Types 61")
+        await shown.sees("m59")
+        assert "m00" not in shown.text
+        await shown.press("p")
+        await shown.sees("Pause m59?")
+
+
 async def test_panes_turn_in_both_directions(queue: Queue) -> None:
     async with top(queue) as shown:
         for key, heading in (

@@ -185,7 +185,7 @@ class SyncWorker:
         portal.run(self.asynchronous.__aexit__(kind, error, trace))
 
     def start(self) -> None:
-        """Begin to work; returns once the worker has beaten for the first time."""
+        """Begin to work, as soon as the database is there; returns once the worker has beaten."""
         portal.run(self.asynchronous.start())
 
     def run(self) -> None:

@@ -6,15 +6,15 @@
     headline.py   the first two lines: the numbers, and the worst problem
     table.py      a table that fits its width and keeps its cursor
     table_*.py    one for each pane: types, running, workers, failures
-    pane.py       one pane: its table, or what to do when it is empty
-    deeds.py      what keys do to the queue: a question, and the act
-    details.py    everything about one job, type or worker, as text
+    pane.py       one pane: its table, or a hint of hints.py when it is empty
+    deeds.py      what keys do to the queue: a question, the act, what was moved
+    about.py      everything about one job, type or worker, as text
     dialogs.py    a question, an answer, the help
-    main.py       the screen that holds it together
-    app.py        the application
+    board.py      a screen that looks again and again; main.py and details.py are two
+    wants.py      what each key means over each kind of row
+    app.py        the application, and how it ends
 
 Comes after  observe/, which answers every question here
 
-Everything but `pace.py`, `heart.py` and `deeds.py` needs textual, so nobody imports it before
-the command runs.
+Textual is an extra, so nobody imports this before the command runs.
 """

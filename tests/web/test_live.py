@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -27,7 +28,7 @@ from howdah.errors import Unreachable
 from howdah.observe import TookTooLong
 from howdah.web import live
 from howdah.web.desk import Desk, Settings
-from howdah.web.live import Live, Pace
+from howdah.web.live import Live, Pace, cost
 from howdah.web.page import Page
 from tests.support.waiting import eventually
 from tests.web.serving import served_app
@@ -306,15 +307,25 @@ async def test_all_drawings_together_take_a_fiftieth_of_the_time(
 ) -> None:
     with monkeypatch.context() as patched:
         clock = Clock(patched)
-        began, drew = clock.now, 0.0
         pace = Pace()
+        quick, slow = deque[float](maxlen=5), deque[float](maxlen=5)
+        began, drew = clock.now, 0.0
         for n in range(200):
-            async with pace:
-                clock.now += (took := 0.005 if n % 2 else 0.04)
-            drew += took
+            took, seconds = (quick, 0.005) if n % 2 else (slow, 0.04)
+            async with pace.turn(took):
+                clock.now += seconds
+            drew += seconds
         passed = clock.now - began
-    assert drew / passed < 0.0205  # the last rests are still owed
+    assert drew / passed < 0.0205  # the first was cheap, and the last rest is still owed
     assert drew / passed > 0.015  # and no longer rest than that
+
+
+def test_the_quickest_of_the_last_drawings_counts() -> None:
+    assert cost(deque([0.3])) == live.REST * live.FIRST  # the first is slow for all
+    assert cost(deque([0.003])) == live.REST * 0.003
+    assert cost(deque([0.3, 0.04])) == live.REST * 0.04
+    assert cost(deque([0.04, 0.3])) == live.REST * 0.04  # it had to wait for a processor
+    assert cost(deque([2.0, 9.0])) == live.LONGEST_REST
 
 
 async def test_a_database_that_is_away_is_asked_again_soon(
@@ -323,13 +334,14 @@ async def test_a_database_that_is_away_is_asked_again_soon(
     with monkeypatch.context() as patched:
         clock = Clock(patched)
         pace = Pace()
+        took = deque([10.0, 10.0], maxlen=5)
         with suppress(Unreachable):
-            async with pace:
+            async with pace.turn(took):
                 clock.now += 10.0
                 raise Unreachable("no connection")
         began = clock.now
-        async with pace:
-            assert clock.now == began
+        async with pace.turn(took):
+            assert clock.now <= began + live.REST * live.FIRST
 
 
 @pytest.mark.timeout(60)

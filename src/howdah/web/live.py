@@ -17,9 +17,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
-from types import TracebackType
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
@@ -41,6 +41,8 @@ _log = logging.getLogger("howdah.web")
 EVERY = 1.0  # seconds between two drawings of one page that has no news of its own
 AT_ONCE = 0.2  # and of one that has
 REST = 50  # times as long as a drawing took
+REMEMBERED = 5  # drawings of one page
+FIRST = 0.02  # seconds that a first drawing counts at most
 OWED = 1.0  # seconds of rest that may be owed: a page that seldom draws need not wait for others
 LONGEST_REST = 60.0  # for one drawing, so that a bad minute does not stop the page for an hour
 PING = 15  # seconds after which a silent stream says that it is there
@@ -56,24 +58,31 @@ class Pace:
         self._lock = asyncio.Lock()
         self._paid_at = 0.0
 
-    async def __aenter__(self) -> None:
-        await self._lock.acquire()
-        try:
+    @asynccontextmanager
+    async def turn(self, took: deque[float]) -> AsyncGenerator[None]:
+        """Wait for the turn of a page; `took` are the times that its last drawings took."""
+        async with self._lock:
             await asyncio.sleep(max(0.0, self._paid_at - OWED - time.monotonic()))
-        except BaseException:
-            self._lock.release()
-            raise
-        self._began = time.monotonic()
+            began = time.monotonic()
+            try:
+                yield
+            except Unreachable:  # a database that is away is not spared by asking it seldom
+                took.clear()
+                raise
+            finally:
+                now = time.monotonic()
+                took.append(now - began)
+                self._paid_at = max(self._paid_at, now) + cost(took)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        now = time.monotonic()
-        # a database that cannot be reached is not spared by asking it seldom
-        free = kind is not None and issubclass(kind, Unreachable)
-        cost = 0.0 if free else min(REST * (now - self._began), LONGEST_REST)
-        self._paid_at = max(self._paid_at, now) + cost
-        self._lock.release()
+
+def cost(took: deque[float]) -> float:
+    """Say how long to rest for a drawing, from how long it and the last ones before it took.
+
+    The shortest counts: the others had to wait for a processor. A first one does everything for
+    the first time, such as connecting, and counts as if it had been quick.
+    """
+    least = min(took[0], FIRST) if len(took) == 1 else min(took)
+    return min(REST * least, LONGEST_REST)
 
 
 class Drawn(NamedTuple):
@@ -118,6 +127,7 @@ class Stage:
         self._request = request
         self._job = job
         self._pace = pace
+        self._took: deque[float] = deque(maxlen=REMEMBERED)
         self._drawn = Drawn("", "")
         self._number = 0
         self._task = asyncio.create_task(self._draw_for_ever(), name="howdah-web-stage")
@@ -140,12 +150,12 @@ class Stage:
         try:
             async with News(desk_of(self._request), self._job) as news:
                 while True:
+                    await news.wait()  # first, too: whoever looks has just loaded the page
                     drawn = await self._draw()
                     if drawn != self._drawn:
                         self._drawn = drawn
                         self._number += 1
                         self._tell()
-                    await news.wait()
         except Exception:
             _log.exception("web.stage_ended page=%r", self._request.url.path)
         finally:
@@ -157,7 +167,7 @@ class Stage:
 
     async def _draw(self) -> Drawn:
         try:
-            async with self._pace:
+            async with self._pace.turn(self._took):
                 return Drawn("draw", await self._page.draw_main(self._request))
         except HowdahError as error:
             return self._late(str(error))

@@ -1,0 +1,308 @@
+"""One job on one page: its life, its words, its numbers, and what can be done about it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import msgspec
+import pytest
+from playwright.async_api import Page, expect
+
+from howdah import Backoff, JobContext, Queue, observe
+from howdah.observe import Kind, Life, Span
+from howdah.observe.exact import exact
+from howdah.states import State
+from howdah.web import dashboard, timeline
+from tests.support.waiting import eventually
+from tests.web.axe import axe_finds_nothing
+from tests.web.forms import send, told
+from tests.web.serving import Served, anybody
+
+BIG = "12345678901234567890123"
+DATA = f'{{"big": {BIG}, "price": 1.10, "card": {{"Number": "4111", "kind": "visa"}}}}'
+
+
+def seen(html: str) -> str:
+    """The words of a page as a reader sees them."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", html.split("<main", 1)[1])).split())
+
+
+async def inserted(queue: Queue, data: str = DATA, job_type: str = "pay") -> UUID:
+    """Hand a job over as anybody may, by a plain INSERT."""
+    sql = "insert into howdah.jobs (job_type, data) values ($1, $2::jsonb) returning id"
+    return (await queue.store.fetch(sql, job_type, data))[0][0]
+
+
+async def failed(queue: Queue, max_attempts: int = 1) -> UUID:
+    """Let a real worker fail with a job, as often as it may."""
+
+    @queue.job(name="call", max_attempts=max_attempts, backoff=Backoff(timedelta()))
+    async def call() -> None:
+        raise ValueError("card 7 <was> refused")
+
+    id = (await call.enqueue()).id
+    async with queue.worker(worker_id="web-1"):
+        await eventually(lambda: _is(queue, id, State.FAILED))
+    return id
+
+
+async def _is(queue: Queue, id: UUID, state: State) -> bool:
+    return (await queue.get(id)).status is state
+
+
+async def test_numbers_are_shown_as_they_were_written(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    id = await inserted(queue)
+    text = seen((await client.get(f"/jobs/{id}")).text)
+    assert f'"big": {BIG}' in text
+    assert '"price": 1.10' in text
+    whole = await client.get(f"/jobs/{id}/data.json")
+    assert whole.headers["content-type"].startswith("text/plain")
+    assert f'"big": {BIG}' in whole.text
+    assert '"price": 1.10' in whole.text
+    (claimed,) = await queue.claim(["pay"], 1, worker_id="w")
+    await queue.complete(claimed, {"sum": int(BIG)})
+    assert f'"sum": {BIG}' in seen((await client.get(f"/jobs/{id}")).text)
+    assert f'"sum": {BIG}' in (await client.get(f"/jobs/{id}/result.json")).text
+    assert (await client.get(f"/jobs/{id}/secrets.json")).status_code == 404
+    found = await exact(queue.store, id)
+    assert f'"big": {BIG}' in found.data
+
+
+async def test_what_is_redacted_is_nowhere_on_the_page(queue: Queue) -> None:
+    @queue.job
+    async def pay(ctx: JobContext, big: Any, price: Any, card: Any) -> Any:
+        await ctx.emit("paid", {"number": "4111"})
+        return [{"NUMBER": "4111"}]
+
+    id = await inserted(queue)
+    async with queue.worker():
+        await queue.handle(id).result()
+    app = dashboard(queue, access=anybody(), redact=["number"])
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        for path in ("", "/data.json", "/result.json"):
+            shown = (await client.get(f"/jobs/{id}{path}")).text
+            assert "4111" not in shown.replace(str(id), "")
+            assert "•••" in shown
+        assert "visa" in (await client.get(f"/jobs/{id}")).text
+
+
+async def test_a_failed_job_tells_each_attempt_with_its_error_and_traceback(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    id = await failed(queue, max_attempts=2)
+    shown = (await client.get(f"/jobs/{id}")).text
+    text = seen(shown)
+    assert "attempt 1, retried" in text
+    assert "attempt 2, failed" in text
+    assert text.count("ValueError: card 7 <was> refused") == 4  # each once more in its traceback
+    assert shown.count("<summary>Traceback</summary>") == 2
+    assert text.count('raise ValueError("card 7 <was> refused")') == 2
+    assert "Why?" not in text
+    links = dict(re.findall(r'<a href="([^"]*)">([^<]*)</a>', shown))
+    by_word = {word: unescape(link) for link, word in links.items()}
+    similar = await client.get(by_word["Similar failures"])
+    assert f'<tr data-key="{id}"' in similar.text
+    assert (
+        '<tr data-key="'
+        not in (await client.get(by_word["Similar failures"].replace("refused", "lost"))).text
+    )
+    assert by_word["Jobs of this type"] == "/jobs?job_type=call"
+    assert 'href="/workers/web-1"' in shown
+
+
+async def test_a_job_that_waits_says_why(client: httpx.AsyncClient, queue: Queue) -> None:
+    id = (await queue.enqueue("pay")).id
+    text = seen((await client.get(f"/jobs/{id}")).text)
+    assert (await observe.why(queue.store, id)).sentence in text
+    assert "No live worker knows the type pay" in text
+
+
+async def test_a_job_that_is_not_there_is_a_page_that_says_what_that_means(
+    client: httpx.AsyncClient,
+) -> None:
+    answer = await client.get(f"/jobs/{uuid4()}")
+    assert answer.status_code == 404
+    assert "never committed, or pruned after its retention" in answer.text
+    answer = await client.get("/jobs/what")
+    assert answer.status_code == 404
+    assert "is not the id of a job" in answer.text
+
+
+async def test_a_job_offers_what_its_state_allows(client: httpx.AsyncClient, queue: Queue) -> None:
+    waits = await inserted(queue)
+    later = (await queue.enqueue("pay", {}, delay=timedelta(hours=1))).id
+    bad = await failed(queue)
+    held = (await queue.enqueue("held")).id
+    await queue.claim(["held"], 1, worker_id="w")
+    gone = (await queue.enqueue("gone")).id
+    await queue.cancel([gone])
+    done = (await queue.enqueue("done")).id
+    (claimed,) = await queue.claim(["done"], 1, worker_id="w")
+    await queue.complete(claimed)
+    for id, can in {
+        waits: {"cancel", "clone", "reprioritise"},
+        later: {"cancel", "clone", "reprioritise", "run-now"},
+        held: {"cancel", "clone"},
+        bad: {"requeue", "clone", "delete"},
+        gone: {"requeue", "clone", "delete"},
+        done: {"clone", "delete"},
+    }.items():
+        shown = (await client.get(f"/jobs/{id}")).text
+        assert set(re.findall(rf'action="/jobs/{id}/([a-z-]+)"', shown)) == can
+
+
+async def test_actions_do_what_they_say(client: httpx.AsyncClient, queue: Queue) -> None:
+    later = (await queue.enqueue("pay", {"n": 1}, delay=timedelta(hours=1))).id
+    here = f"/jobs/{later}"
+
+    async def act(action: str, **fields: str) -> httpx.Response:
+        return await send(client, f"{here}/{action}", list(fields.items()))
+
+    answer = await act("run-now")
+    assert (told(answer), answer.headers["location"]) == ("1 job moved into line.", here)
+    assert (
+        told(await act("run-now")) == "No job was moved into line; 1 job was not in a state for it."
+    )
+    await act("reprioritise", priority="7")
+    assert (await queue.get(later)).priority == 7
+    assert "whole number" in told(await act("reprioritise", priority="first"))
+    answer = await act("clone")
+    clone = await queue.get(UUID(answer.headers["location"].removeprefix("/jobs/")))
+    assert clone.id != later
+    assert (clone.job_type, clone.data, clone.priority) == ("pay", {"n": 1}, 7)
+    await act("cancel")
+    assert ((await queue.get(later)).last_error or "").startswith("cancelled by ")
+    await act("requeue")
+    assert (await queue.get(later)).status is State.PENDING
+    assert "not in a state" in told(await act("delete"))
+    await act("cancel")
+    answer = await act("delete")
+    assert (told(answer), answer.headers["location"]) == ("1 job deleted.", "/jobs")
+    assert (await client.get(here)).status_code == 404
+    assert (await act("clone")).status_code == 404
+    assert (await act("explode")).status_code == 400
+
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+async def _life(queue: Queue, ran: timedelta, **job: Any) -> Life:
+    """A life as it would be after so long a run."""
+    life = await observe.life(queue.store, (await queue.enqueue("pay")).id)
+    at_work = {"status": State.RUNNING, "attempts": 1, "started_at": NOW - ran}
+    return msgspec.structs.replace(
+        life, at=NOW, job=msgspec.structs.replace(life.job, **{**at_work, **job})
+    )
+
+
+async def test_the_time_left_is_told_only_when_it_can_be_known(queue: Queue) -> None:
+    minute = timedelta(minutes=1)
+    left = timeline.left(await _life(queue, minute, progress=25))
+    assert left == timeline.Left("25.0% per minute", 3 * minute)
+    fast = timeline.left(await _life(queue, minute, progress=90))
+    assert fast is not None
+    assert fast.rate == "1.5% per second"
+    for ran, job in (
+        (minute, {"progress": 0}),
+        (minute, {"progress": 1}),
+        (minute, {"progress": 100}),
+        (minute, {"progress": 50, "attempts": 2}),  # it may be the progress of the first
+        (minute, {"progress": 50, "status": State.COMPLETED}),
+        (timedelta(seconds=1), {"progress": 50}),
+    ):
+        assert timeline.left(await _life(queue, ran, **job)) is None
+
+
+def test_the_parts_of_a_life_are_as_wide_as_they_were_long() -> None:
+    def span(kind: Kind, began: int, ended: int | None, outcome: str | None = None) -> Span:
+        end = None if ended is None else NOW + timedelta(seconds=ended)
+        return Span(kind=kind, began=NOW + timedelta(seconds=began), ended=end, outcome=outcome)
+
+    spans = [
+        span(Kind.WAITING, 0, 30),
+        span(Kind.RUNNING, 30, 30, "retried"),
+        span(Kind.SCHEDULED, 30, 40),
+        span(Kind.RUNNING, 40, None),
+    ]
+    html = str(timeline.bar(spans, NOW + timedelta(seconds=100)))
+    widths = [float(one) for one in re.findall(r' width="([\d.]+)"', html)]
+    assert widths[1] >= timeline.LEAST - 1  # what was short is seen too
+    rest = widths[0] - widths[1], widths[2] - widths[1], widths[3] - widths[1]
+    assert rest[0] / rest[2] == pytest.approx(30 / 60, rel=0.01)
+    assert rest[1] / rest[2] == pytest.approx(10 / 60, rel=0.01)
+    assert sum(widths) + len(widths) == pytest.approx(timeline.WIDTH)
+    assert 'aria-label="in line 30.0 s; retried 0 ms; not due 10.0 s; running 1m"' in html
+    assert "nothing yet" in str(timeline.bar([], NOW))
+
+
+async def test_progress_and_events_move_on_screen_without_loading_the_page_again(
+    page: Page, web: Served, queue: Queue
+) -> None:
+    steps: asyncio.Queue[int] = asyncio.Queue()
+
+    @queue.job
+    async def paint(ctx: JobContext, room: dict[str, Any]) -> dict[str, int]:
+        while (percent := await steps.get()) < 100:
+            await ctx.progress(percent, f"coat {percent}")
+            await ctx.emit("coat", {"n": percent})
+        return {"litres": 7}
+
+    handle = await paint.enqueue(room={"walls": {"blue": True}})
+    await page.goto(f"{web.url}/jobs/{handle.id}")
+    title = page.get_by_role("heading", level=1)
+    await expect(title).to_contain_text("pending")
+    await expect(page.locator("#why")).to_contain_text("No live worker knows the type paint")
+    await page.evaluate("() => { window.marked = true }")
+    await page.locator("#data summary", has_text="walls").click()
+    await expect(page.get_by_text('"blue": true')).to_be_visible()
+    async with queue.worker(worker_id="web-1"):
+        await expect(title).to_contain_text("running")
+        for percent in (10, 60):
+            steps.put_nowait(percent)
+            bar = page.locator("#progress progress")
+            await expect(bar).to_have_js_property("value", percent)
+            await expect(page.locator("#progress .stage")).to_have_text(f"coat {percent}")
+            await expect(page.locator("#events tbody tr").first).to_contain_text(f'"n": {percent}')
+        await expect(page.locator("#events tbody tr")).to_have_count(2)
+        await axe_finds_nothing(page)
+        steps.put_nowait(100)
+        await expect(title).to_contain_text("completed")
+        await expect(page.locator("#result")).to_contain_text('"litres": 7')
+    await expect(page.locator("#why")).to_have_count(0)
+    await expect(page.get_by_text('"blue": true')).to_be_visible()  # still folded open
+    assert await page.evaluate("window.marked")
+    await axe_finds_nothing(page)
+
+
+async def test_a_job_is_steered_by_its_buttons(page: Page, web: Served, queue: Queue) -> None:
+    id = await failed(queue)
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.goto(f"{web.url}/jobs/{id}")
+    await page.get_by_role("button", name="Copy").click()
+    await expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert await page.evaluate("navigator.clipboard.readText()") == str(id)
+    trace = page.get_by_text("raise ValueError")
+    await expect(trace).to_be_hidden()
+    await page.get_by_text("Traceback", exact=True).click()
+    await expect(trace).to_be_visible()
+    await axe_finds_nothing(page)
+    await page.get_by_role("button", name="Requeue").click()
+    await expect(page.get_by_text("1 job put back in line.")).to_be_visible()
+    await page.get_by_label("New priority").fill("7")
+    await page.get_by_role("button", name="Set priority").click()
+    await expect(page.locator("#head")).to_contain_text("priority 7")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    await page.get_by_role("button", name="Cancel").click()
+    await page.get_by_role("button", name="Clone").click()
+    await expect(page.get_by_text("1 job cloned. This is the clone.")).to_be_visible()
+    assert not page.url.endswith(str(id))
+    assert (await queue.get(id)).status is State.PENDING  # the question was answered with no

@@ -1,0 +1,419 @@
+"""The list of jobs: found by filter, page by page, and acted on by tick or by filter."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from playwright.async_api import Page, expect
+
+from howdah import JobContext, Queue
+from howdah.states import State
+from howdah.web import dashboard
+from howdah.web.bulk import walk
+from howdah.web.pages import jobs as page_of_jobs
+from tests.support.database import Database
+from tests.support.waiting import eventually
+from tests.web.asked import Asked
+from tests.web.axe import axe_finds_nothing
+from tests.web.forms import send, told
+from tests.web.rows import row
+from tests.web.serving import Served, anybody
+
+ID = re.compile(r'<tr data-key="([0-9a-f-]{36})"')
+
+
+def ids(answer: httpx.Response) -> list[UUID]:
+    """The jobs of a list, in its order."""
+    assert answer.status_code == 200, answer.text
+    return [UUID(id) for id in ID.findall(answer.text)]
+
+
+def links(answer: httpx.Response) -> dict[str, str]:
+    """The links of a page by their words."""
+    found = re.findall(r'<a [^>]*href="([^"]*)"[^>]*>([^<]*)</a>', answer.text)
+    return {words.strip(): unescape(href) for href, words in found}
+
+
+async def failed(queue: Queue, error: str, job_type: str = "mail") -> UUID:
+    handle = await queue.enqueue(job_type, {"n": 1})
+    (claimed,) = await queue.claim([job_type], 1, worker_id="old-hand")
+    await queue.fail(claimed, error, retry=False)
+    return handle.id
+
+
+async def state(queue: Queue, id: UUID) -> State:
+    return (await queue.get(id)).status
+
+
+async def test_a_row_says_what_a_job_is_and_how_it_fares(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    at_work = asyncio.Event()
+
+    @queue.job(max_attempts=7)
+    async def paint(ctx: JobContext, room: str) -> None:
+        await ctx.progress(40, "second coat")
+        await at_work.wait()
+
+    bad = await failed(queue, "no route\nto host")
+    due = await queue.enqueue("later", {}, delay=timedelta(hours=3), priority=77)
+    handle = await paint.enqueue(room="hall")
+    async with queue.worker(worker_id="w"):
+        await eventually(lambda: _has_progress(queue, handle.id))
+        shown = (await client.get("/jobs")).text
+        at_work.set()
+    html = {
+        kind: f"<table>{_head(shown)}{_row(shown, id)}</table>"
+        for kind, id in {"running": handle.id, "pending": due.id, "failed": bad}.items()
+    }
+    running = row(html["running"], "")
+    assert running["State"] == "running"
+    assert running["Job"] == f"…{str(handle.id)[-8:]}"
+    assert f'title="{handle.id}"' in html["running"]
+    assert running["Type"] == "paint"
+    assert running["Priority"].endswith("discovered")
+    assert running["Attempts"].endswith("1/7")
+    assert running["Time"].startswith("runs ")
+    assert running["Progress"] == "40% 40% second coat"  # the first is for who sees no bar
+    pending = row(html["pending"], "")
+    assert pending["Priority"].endswith("77")
+    assert re.fullmatch(r"due in (3h|2h 59m)", pending["Time"])
+    ended = row(html["failed"], "")
+    assert ended["Error"] == "no route to host"
+    assert ended["Created"].endswith("ago")
+
+
+async def _has_progress(queue: Queue, id: UUID) -> bool:
+    return (await queue.get(id)).progress == 40
+
+
+def _head(html: str) -> str:
+    return html.split("<thead>")[1].split("</thead>")[0]
+
+
+def _row(html: str, id: UUID) -> str:
+    return "<tr " + html.split(f'<tr data-key="{id}"')[1].split("</tr>")[0] + "</tr>"
+
+
+async def test_the_filter_of_the_url_is_the_filter_of_the_list(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    bad = await failed(queue, "Host 7 is gone")
+    other = await queue.enqueue("mail", {"to": "ann", "n": 2}, priority=5)
+    third = await queue.enqueue("call", {"to": "bob"})
+    for query, found in {
+        "": [third.id, other.id, bad],
+        "status=failed": [bad],
+        "status=failed&status=pending&job_type=mail": [other.id, bad],
+        "job_type=call&job_type=mail": [third.id, other.id, bad],
+        "priority=5": [other.id],
+        "worker_id=old-hand": [bad],
+        "attempts_from=1": [bad],
+        "attempts_to=0": [third.id, other.id],
+        "created_from=1h": [third.id, other.id, bad],
+        "created_to=1h": [],
+        "error=host+7": [bad],
+        "fingerprint=Host+%3Cn%3E+is+gone": [bad],
+        "payload=to%3Dann": [other.id],
+        "payload=to%3Dann&payload=n%3D2": [other.id],
+        "payload=to%3Dann&payload=n%3D3": [],
+    }.items():
+        assert ids(await client.get(f"/jobs?{query}")) == found, query
+
+
+async def test_a_value_that_does_not_fit_is_told_at_its_field_and_nothing_typed_is_lost(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.enqueue("mail")
+    asked = {"priority": "<high>", "error": 'say "no"', "payload": "x", "status": "asleep"}
+    answer = await client.get("/jobs", params=asked)
+    assert ids(answer) == []
+    text = unescape(answer.text)
+    assert "A priority is a whole number, which “<high>” is not." in text
+    assert "“x” has no =" in text
+    assert "“asleep” is no state" in text
+    assert 'value="&lt;high&gt;"' in answer.text
+    assert 'value="say &#34;no&#34;"' in answer.text
+    assert 'value="asleep"' in answer.text
+    assert "howdah-live" not in answer.text
+
+
+async def test_a_search_goes_to_the_job_the_type_or_the_errors(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.enqueue("send_mail")
+    await queue.enqueue("mail")
+    id = uuid4()
+    for find, to in {
+        str(id): f"/jobs/{id}",
+        f" {str(id).upper()} ": f"/jobs/{id}",
+        "mail": "/jobs?job_type=mail&find=mail",
+        "SEND": "/jobs?job_type=send_mail&find=SEND",
+        "AIL": "/jobs?job_type=mail&job_type=send_mail&find=AIL",
+        "no route & more": "/jobs?error=no+route+%26+more",
+    }.items():
+        answer = await client.get("/jobs", params={"find": find})
+        assert (answer.status_code, answer.headers["location"]) == (303, to), find
+    found = await client.get("/jobs?job_type=mail&find=mail")
+    assert links(found)["Look for it in errors instead"] == "/jobs?error=mail"
+    assert len(ids(found)) == 1
+
+
+async def test_states_have_counts_that_are_kept_and_not_counted(
+    client: httpx.AsyncClient, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        await failed(queue, "x")
+    await failed(queue, "x", "call")
+    await queue.enqueue("mail")
+    await queue.enqueue("mail", delay=timedelta(hours=1))
+    asked = Asked(monkeypatch)
+    assert _counts(await client.get("/jobs")) == {"pending": "2", "failed": "4"}
+    assert asked.times("howdah.jobs ") == 1  # the page itself, which looks at so many at most
+    assert _counts(await client.get("/jobs?job_type=mail")) == {"pending": "2", "failed": "3"}
+    answer = await client.get("/jobs?job_type=mail&error=x")
+    assert _counts(answer) == {}  # nobody has kept those
+    assert links(answer)["failed"] == "/jobs?job_type=mail&error=x&status=failed"
+
+
+def _counts(answer: httpx.Response) -> dict[str, str]:
+    found = re.findall(r'>(\w+) <span class="count">([^<]*)</span>', answer.text)
+    return {state: count for state, count in found if count != "0"}
+
+
+async def test_pages_go_back_and_forth_without_gap_or_repetition_and_only_the_first_is_live(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.enqueue_many([queue.draft("mail", {"n": n}) for n in range(110)])
+    first = await client.get("/jobs?status=pending")
+    second = await client.get(links(first)["Older"])
+    third = await client.get(links(second)["Older"])
+    seen = [*ids(first), *ids(second), *ids(third)]
+    assert len(seen) == len(set(seen)) == 110
+    assert seen == sorted(seen, reverse=True)
+    assert "Older" not in links(third)
+    assert "Newer" not in links(first)
+    assert ids(await client.get(links(third)["Newer"])) == ids(second)
+    assert ids(await client.get(links(second)["Newer"])) == ids(first)
+    assert links(third)["Newest"] == "/jobs?status=pending"
+    assert [("howdah-live" in page.text) for page in (first, second, third)] == [True, False, False]
+    assert (await client.get("/jobs?before=nonsense")).status_code == 400
+
+
+async def test_a_list_that_was_looked_for_long_enough_says_so_and_looks_further_on_demand(
+    client: httpx.AsyncClient, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_of_jobs, "DEPTH", 20)
+    rare = await queue.enqueue("rare")
+    await queue.enqueue_many([queue.draft("mail", {"n": n}) for n in range(30)])
+    first = await client.get("/jobs?job_type=rare")
+    assert ids(first) == []
+    assert "None among the 20 jobs that were looked at" in first.text
+    second = await client.get(links(first)["Look further back"])
+    assert ids(second) == [rare.id]
+    assert "Look further back" not in links(second)
+
+
+async def test_an_empty_queue_and_an_empty_result_are_told_apart(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    assert "No job has been handed over yet." in (await client.get("/jobs")).text
+    await queue.enqueue("mail")
+    assert "No job matches." in (await client.get("/jobs?job_type=call")).text
+
+
+async def test_a_database_that_takes_too_long_costs_the_list_and_not_the_filter(
+    queue: Queue, dsn: str
+) -> None:
+    app = dashboard(queue, access=anybody(), within=timedelta(milliseconds=100))
+    other = Database(dsn)
+    with other.transaction():
+        other.execute("lock table howdah.jobs in access exclusive mode")
+        async with _to(app) as client:
+            answer = await client.get("/jobs?error=boom")
+    other.close()
+    assert answer.status_code == 200
+    assert "did not answer within 0.1 s. A narrower filter" in answer.text
+    assert 'value="boom"' in answer.text
+
+
+def _to(app: object) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app)  # pyright: ignore[reportArgumentType]
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost")
+
+
+async def test_what_is_ticked_is_acted_on_and_nothing_else(
+    client: httpx.AsyncClient, queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "howdah.web")
+    mine, other = await queue.enqueue("mail"), await queue.enqueue("mail")
+    later = await queue.enqueue("mail", delay=timedelta(hours=1))
+    bad = await failed(queue, "x", "call")
+
+    async def act(action: str, *ids: UUID, **more: str) -> str:
+        fields = [("action", action), *(("id", str(id)) for id in ids), *more.items()]
+        return told(await send(client, "/jobs/act", fields))
+
+    assert await act("reprioritise", mine.id, priority="explicit") == (
+        "1 job given another priority."
+    )
+    assert (await queue.get(mine.id)).priority == 150
+    assert (await queue.get(other.id)).priority == 100
+    assert await act("run-now", later.id, other.id) == (
+        "1 job moved into line; 1 job was not in a state for it."
+    )
+    assert await act("cancel", mine.id, mine.id) == "1 job cancelled."
+    assert await state(queue, mine.id) is State.CANCELLED
+    assert await state(queue, other.id) is State.PENDING
+    assert await act("requeue", bad, mine.id) == "2 jobs put back in line."
+    assert await state(queue, bad) is State.PENDING
+    await act("cancel", bad)
+    assert await act("delete", bad, other.id) == "1 job deleted; 1 job was not in a state for it."
+    lines = [line for line in caplog.messages if "did=delete" in line]
+    assert len(lines) == 1
+    assert 'on="2 jobs" moved="1"' in lines[0]
+
+
+async def test_a_form_that_says_too_little_does_nothing_and_says_so(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    id = (await queue.enqueue("mail")).id
+    back = ("back", "status=pending&job_type=mail")
+    answer = await send(client, "/jobs/act", [("action", "cancel"), back])
+    assert told(answer) == "No job was ticked, so nothing was done."
+    assert answer.headers["location"] == "/jobs?status=pending&job_type=mail"
+    for priority in ("", "high", "99999999999"):
+        fields = [("action", "reprioritise"), ("id", str(id)), ("priority", priority)]
+        assert "Nothing was done." in told(await send(client, "/jobs/act", fields))
+    for action, ticked in (("explode", str(id)), ("clone", str(id)), ("cancel", "1 or 2")):
+        answer = await send(client, "/jobs/act", [("action", action), ("id", ticked)])
+        assert answer.status_code == 400
+    job = await queue.get(id)
+    assert (job.status, job.priority) == (State.PENDING, 100)
+
+
+async def test_read_only_shows_nothing_to_press(queue: Queue) -> None:
+    id = (await queue.enqueue("mail")).id
+    async with _to(dashboard(queue, access=anybody(), read_only=True)) as client:
+        for path in ("/jobs", f"/jobs/{id}", "/jobs/matching?action=cancel"):
+            answer = await client.get(path)
+            assert answer.status_code == 200
+            assert 'method="post"' not in answer.text
+            assert 'type="checkbox" name="id"' not in answer.text
+        for path in ("/jobs/act", f"/jobs/{id}/cancel", "/jobs/matching"):
+            answer = await send(client, path, [("action", "cancel"), ("id", str(id))])
+            assert answer.status_code == 403
+    assert await state(queue, id) is State.PENDING
+
+
+async def test_all_that_match_are_counted_and_named_before_anything_is_done(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.enqueue_many([queue.draft("mail", {"n": n}) for n in range(12)])
+    await failed(queue, "x", "call")
+    asked = "job_type=mail&created_from=2h"
+    answer = await client.get(f"/jobs/matching?action=cancel&{asked}")
+    assert "pending, claimed or running jobs of the type mail, created since" in answer.text
+    assert "<strong>12</strong> jobs match now" in answer.text
+    assert "asked to stop" in answer.text
+    assert "Cancel 12 jobs" in answer.text
+    assert 'name="created_from" value="2h"' not in answer.text  # it shall mean the same later
+    none = await client.get("/jobs/matching?action=requeue&job_type=mail&status=pending")
+    assert "No job matches now" in none.text
+    assert '<form method="post"' not in none.text
+    assert (await client.get("/jobs/matching?action=requeue&priority=x")).status_code == 400
+    assert (await client.get("/jobs/matching?action=clone")).status_code == 400
+    for fields in (
+        [("action", "reprioritise"), ("job_type", "mail")],
+        [("action", "requeue"), ("status", "pending")],
+        [("action", "cancel"), ("priority", "x"), ("attempts_from", "many")],
+    ):
+        assert (await send(client, "/jobs/matching", fields)).status_code == 400
+    assert (await queue.counts())["mail"] == {State.PENDING: 12}
+    assert "howdah.bulk" not in await queue.counts()
+
+
+class Halfway:
+    """Stops a bulk job after some of its jobs, until somebody lets it go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+        self.go_on = asyncio.Event()
+        self._left = after
+        self._move = walk.move
+        monkeypatch.setattr(walk, "move", self.move)
+
+    async def move(self, *asked: Any) -> dict[UUID, UUID]:
+        moved = await self._move(*asked)
+        self._left -= len(moved)
+        if self._left < 0:
+            await self.go_on.wait()
+        return moved
+
+
+@pytest.fixture
+async def many(queue: Queue) -> int:
+    """So many waiting jobs of the type mail, and one of another type."""
+    await queue.enqueue("call")
+    return await queue.enqueue_many(queue.draft("mail", {"n": n}) for n in range(100_000))
+
+
+async def test_a_bulk_action_over_a_hundred_thousand_jobs_runs_with_progress_on_screen(
+    page: Page, web: Served, queue: Queue, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    halfway = Halfway(monkeypatch, after=many // 2)
+    await page.goto(f"{web.url}/jobs?job_type=mail")
+    await page.get_by_role("button", name="Cancel…").click()
+    await expect(page.get_by_text("jobs match now")).to_have_text("100,000 jobs match now.")
+    await axe_finds_nothing(page)
+    await page.get_by_role("button", name="Cancel 100,000 jobs").click()
+    title = page.get_by_role("heading", level=1)
+    await expect(title).to_contain_text("howdah.bulk")
+    await page.evaluate("() => { window.marked = true }")
+    await expect(page.locator("#progress .stage")).to_have_text("50,000 of about 100,000")
+    await expect(page.locator("#progress progress")).to_have_js_property("value", 50)
+    await expect(title).to_contain_text("running")
+    halfway.go_on.set()
+    await expect(title).to_contain_text("completed")
+    await expect(page.locator("#result")).to_contain_text('"moved": 100000')
+    assert await page.evaluate("window.marked")  # the page was never loaded again
+    assert await queue.counts() == {
+        "mail": {State.CANCELLED: many},
+        "call": {State.PENDING: 1},
+        "howdah.bulk": {State.COMPLETED: 1},
+    }
+
+
+async def test_a_list_stands_still_while_something_is_ticked(
+    page: Page, web: Served, queue: Queue
+) -> None:
+    first = await queue.enqueue("mail")
+    second = await queue.enqueue("mail")
+    await page.goto(f"{web.url}/jobs")
+    await axe_finds_nothing(page)
+    cancel = page.get_by_role("button", name="Cancel", exact=True)
+    await expect(cancel).to_be_disabled()
+    third = await queue.enqueue("mail")
+    rows = page.locator("#rows tr")
+    await expect(rows).to_have_count(3)  # live
+    await page.get_by_label(f"Tick job {first.id}").check()
+    await page.get_by_label(f"Tick job {second.id}").check()
+    await expect(page.locator("#ticked")).to_have_text("2 ticked, the list stands still:")
+    await queue.enqueue("mail")
+    await expect(page.locator(".states .count").first).to_have_text("4")  # drawn again
+    await expect(rows).to_have_count(3)
+    page.once("dialog", lambda dialog: dialog.accept())
+    await cancel.click()
+    await expect(page.get_by_text("2 jobs cancelled.")).to_be_visible()
+    await expect(rows).to_have_count(4)
+    assert await state(queue, first.id) is State.CANCELLED
+    assert await state(queue, third.id) is State.PENDING
+    await page.get_by_label("Tick all on this page").check()
+    await expect(page.locator("#ticked")).to_have_text("4 ticked, the list stands still:")

@@ -19,6 +19,7 @@ from howdah.cli.cancel import cancel
 from howdah.cli.completion import completion
 from howdah.cli.conceal import conceal_passwords
 from howdah.cli.demo import demo
+from howdah.cli.dev import dev
 from howdah.cli.doctor import doctor
 from howdah.cli.enqueue import enqueue
 from howdah.cli.install import install
@@ -42,7 +43,7 @@ from howdah.errors import HowdahError
 from howdah.version import VERSION
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Begin": (demo,),
+    "Begin": (demo, dev),
     "Work": (worker, enqueue),
     "Look": (web, jobs, show, watch, why, stats, top, doctor, metrics),
     "Steer": (cancel, requeue, pause, resume, recover),

@@ -1,0 +1,189 @@
+"""howdah dev: the worker follows the code, the dashboard shows it, and Ctrl-C ends it all."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from howdah.cli.dev.watch import Watch
+from howdah.client_sync import SyncQueue
+from tests.cli.support import Cli, run, started, until_true
+
+APP = """
+import asyncio
+from howdah import Queue
+
+queue = Queue({dsn})
+
+@queue.job
+async def greet() -> str:
+    print("{greeting} is printed")
+    return "{greeting}"
+
+@queue.job
+async def wait_for_ever() -> None:
+    await asyncio.sleep(3600)
+"""
+
+
+def write(folder: Path, greeting: str, dsn: str = "") -> None:
+    (folder / "app.py").write_text(APP.format(greeting=greeting, dsn=dsn))
+
+
+class Dev:
+    """A running `howdah dev`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def heard(self, pattern: str) -> re.Match[str]:
+        """Read what is told on the terminal up to the line with this."""
+        assert self.process.stderr is not None
+        said: list[str] = []
+        for line in self.process.stderr:
+            said.append(line)
+            if found := re.search(pattern, line):
+                return found
+        pytest.fail(f"it ended and never said {pattern}:\n{''.join(said)}")
+
+
+@contextmanager
+def dev(folder: Path, *options: object, **more: str) -> Generator[Dev]:
+    options = ("--port", 0, *options)
+    with started("dev", "app:queue", *options, cwd=folder, **more) as process:  # pyright: ignore[reportArgumentType]
+        yield Dev(process)
+
+
+def the_workers_process(jobs: SyncQueue) -> int:
+    """Return the process id of the one worker that is alive."""
+    until_true(lambda: sum(one.alive for one in jobs.workers()) == 1, "one worker is alive")
+    (worker,) = [one for one in jobs.workers() if one.alive]
+    return worker.info["pid"]
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_the_worker_follows_the_code_and_a_mistake_waits_for_the_next_change(
+    tmp_path: Path, cli: Cli, jobs: SyncQueue
+) -> None:
+    write(tmp_path, "hello")
+    with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
+        link = running.heard(r"http://\S+/enter\?token=\S+")[0]
+        running.heard("worker.started")
+        assert jobs.enqueue("greet").result(timeout=30) == "hello"
+        assert running.process.stdout is not None
+        assert running.process.stdout.readline() == "hello is printed\n"
+
+        write(tmp_path, "good morning")
+        running.heard(r"app\.py changed: the worker starts again")
+        running.heard("worker.started")
+        assert jobs.enqueue("greet").result(timeout=30) == "good morning"
+
+        (tmp_path / "app.py").write_text("def greet(:")
+        running.heard("SyntaxError")
+        running.heard("cannot import app: see above")
+        running.heard(r"the worker has ended; it starts again when a \.py file changes")
+        with httpx.Client(follow_redirects=True) as browser:  # the dashboard is still there
+            assert "greet" in browser.get(link).text
+
+        write(tmp_path, "better")
+        running.heard("worker.started")
+        assert jobs.enqueue("greet").result(timeout=30) == "better"
+
+
+def test_a_change_hands_back_what_runs_and_the_new_code_runs_it(
+    tmp_path: Path, cli: Cli, jobs: SyncQueue
+) -> None:
+    write(tmp_path, "hello")
+    handle = jobs.enqueue("wait_for_ever")
+    with dev(tmp_path, HOWDAH_DSN=cli.dsn):
+        until_true(lambda: handle.status() == "running", "the job runs")
+        text = (tmp_path / "app.py").read_text()
+        (tmp_path / "app.py").write_text(text.replace("asyncio.sleep(3600)", "asyncio.sleep(0)"))
+        handle.result(timeout=30)
+        assert handle.job().attempts == 1  # being handed back is no fault of the job
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_go_it_ends_the_worker_too(
+    tmp_path: Path, cli: Cli, jobs: SyncQueue, number: signal.Signals
+) -> None:
+    write(tmp_path, "hello")
+    with dev(tmp_path, "--dsn", cli.dsn) as running:
+        pid = the_workers_process(jobs)
+        running.process.send_signal(number)
+        assert running.process.wait(15) == 0
+        assert is_gone(pid)
+        assert running.process.stderr is not None
+        assert "Traceback" not in running.process.stderr.read()
+    assert [one for one in jobs.workers() if one.alive] == []
+
+
+def test_killed_it_leaves_no_worker_behind(tmp_path: Path, cli: Cli, jobs: SyncQueue) -> None:
+    write(tmp_path, "hello")
+    with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
+        pid = the_workers_process(jobs)
+        running.process.kill()
+        until_true(lambda: is_gone(pid), "the worker is gone")
+
+
+def test_on_the_embedded_database_it_needs_nothing_else(tmp_path: Path) -> None:
+    write(tmp_path, "hello")
+    home = str(tmp_path / "home")
+    with dev(tmp_path, HOWDAH_HOME=home) as running:
+        running.heard("worker.started")
+        done = run("enqueue", "greet", "--wait", cwd=tmp_path, HOWDAH_HOME=home)
+        assert (done.returncode, "hello" in done.stdout) == (0, True), done.stderr
+        running.process.terminate()
+        assert running.process.wait(15) == 0
+
+
+def test_without_the_schema_it_says_how_to_install_it(tmp_path: Path, empty_dsn: str) -> None:
+    write(tmp_path, "hello")
+    done = run("dev", "app:queue", "--port", 0, "--dsn", empty_dsn, cwd=tmp_path)
+    assert done.returncode == 5
+    assert "howdah install" in done.stderr
+    assert "worker.started" not in done.stderr
+
+
+def test_a_queue_on_another_database_than_the_dashboard_is_told(
+    tmp_path: Path, cli: Cli, empty_dsn: str
+) -> None:
+    write(tmp_path, "hello", repr(empty_dsn))
+    with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
+        running.heard("app:queue works on .* but the dashboard shows")
+
+
+def test_a_watch_sees_python_files_come_go_and_change(tmp_path: Path) -> None:
+    def put(name: str, text: str = "") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    app, deep = put("app.py"), put("shop/orders/late.py")
+    watch = Watch(tmp_path)
+    assert watch.step() == []
+    put("app.py", "x = 1")
+    new = put("shop/new.py")
+    assert watch.step() == [app, new]
+    deep.unlink()
+    assert watch.step() == [deep]
+    put("env/pyvenv.cfg")
+    for name in ("notes.txt", "env/lib/a.py", ".git/b.py", "__pycache__/c.py", "node_modules/d.py"):
+        put(name, "changed")
+    assert watch.step() == []

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.support.processes import ROOT
@@ -73,11 +73,7 @@ class Fleet:
 
     def let_go(self, process: subprocess.Popen[bytes]) -> None:
         """Ask a process to end in order, once it is up, and see that it does."""
-        until = time.monotonic() + 60
-        while not self._is_up(process):
-            assert process.poll() is None, self.said(process)
-            assert time.monotonic() < until, f"{process.args!r} is not up"
-            time.sleep(0.02)
+        self._wait(process, "is up", lambda: self._is_up(process))
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)
         assert code == 0, f"{process.args!r} ended with {code}:\n{self.said(process)}"
@@ -85,9 +81,23 @@ class Fleet:
             if process in crew:
                 crew.remove(process)
 
+    def until_it_says(self, worker: subprocess.Popen[bytes], word: str) -> None:
+        """Wait until a worker's log has this word."""
+        self._wait(worker, f"says {word}", lambda: word in self._log(worker).read_text())
+
+    def _wait(self, process: subprocess.Popen[bytes], what: str, holds: Callable[[], bool]) -> None:
+        until = time.monotonic() + 60
+        while not holds():
+            assert process.poll() is None, self.said(process)
+            assert time.monotonic() < until, f"not within reach: {process.args!r} {what}"
+            time.sleep(0.02)
+
+    def _log(self, process: subprocess.Popen[bytes]) -> Path:
+        return self.folder / f"{process.pid}.log"
+
     def _is_up(self, process: subprocess.Popen[bytes]) -> bool:
         if process in self.workers:
-            return "worker.started" in (self.folder / f"{process.pid}.log").read_text()
+            return "worker.started" in self._log(process).read_text()
         return any(self.folder.glob(f"*-{process.pid}.jsonl"))
 
     def all_alive(self) -> None:
@@ -113,7 +123,7 @@ class Fleet:
 
     def said(self, process: subprocess.Popen[bytes]) -> str:
         """Return the end of a process's log."""
-        path = self.folder / f"{process.pid}.log"
+        path = self._log(process)
         return path.read_text(errors="replace")[-3000:] if path.exists() else ""
 
     def _next(self) -> str:
@@ -134,5 +144,5 @@ class Fleet:
                 stdout=log,
                 stderr=log,
             )
-        unnamed.rename(self.folder / f"{process.pid}.log")
+        unnamed.rename(self._log(process))
         return process

@@ -47,7 +47,7 @@ QUICK: dict[str, list[Inject]] = {
 }
 MORE: dict[str, list[Inject]] = {
     "producers": [kill.kill_producer],
-    "a long outage": [restart.long_outage],
+    "outages": [restart.restart_with_worker, restart.long_outage],
     "wrong clocks": [clocks.skew_clocks],
     "a slow network": [replies.lose_retry_answers, network.slow_network, network.black_hole],
     "limits": [

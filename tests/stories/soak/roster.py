@@ -33,6 +33,7 @@ def roster(ground: Ground) -> dict[str, list[Inject]]:
         "freeze_worker": [freeze.freeze_worker],
         "terminate_backends": [terminate.terminate_backends],
         "restart_server": [restart.restart_server],
+        "restart_with_worker": [restart.restart_with_worker],
         "long_outage": [restart.long_outage],
         "skew_clocks": [clocks.skew_clocks],
         "lose_enqueue_answers": [replies.lose_enqueue_answers],

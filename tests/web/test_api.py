@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import socket
 from collections.abc import AsyncGenerator
 from datetime import timedelta
 from typing import Any
@@ -16,6 +18,7 @@ from howdah import JobContext, Queue
 from howdah.states import State
 from howdah.web import OneTimeLink, dashboard
 from howdah.web.api.described import CALLS
+from howdah.web.serve import bind
 from tests.support.waiting import eventually
 
 TOKEN = "a token for tests"
@@ -425,6 +428,25 @@ async def test_a_foreign_page_cannot_act(client: httpx.AsyncClient) -> None:
         ):
             answer = await client.post(path, json={}, headers=headers)
             assert is_refusal(answer, 403), (path, headers)
+
+
+async def test_an_answer_is_not_held_back_until_it_is_larger() -> None:
+    """Answers go out in parts; one that waited for the other would cost each 40 ms."""
+    held: list[bool] = []
+
+    async def hear(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        own: socket.socket = writer.get_extra_info("socket")
+        held.append(not own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with bind("127.0.0.1", 0) as door:
+        server = await asyncio.start_server(hear, sock=door)
+        async with server:
+            reader, writer = await asyncio.open_connection(*door.getsockname())
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+    assert held == [False]
 
 
 # ── redaction, audit, time limit ──────────────────────────────────────────────────────────

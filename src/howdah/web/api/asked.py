@@ -106,6 +106,8 @@ def _as_meant(value: Any, kind: inspect.Type) -> Any:
             return int(value)
         case inspect.FloatType() if isinstance(value, Decimal):
             return float(value)
+        case inspect.Metadata():
+            return _as_meant(value, kind.type)
         case inspect.UnionType():
             for one in kind.types:
                 value = _as_meant(value, one)

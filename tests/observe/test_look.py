@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from howdah import Queue, observe
 from howdah.errors import ReadOnly
 from howdah.observe import look
+from tests.stories.proxy import Proxy
+from tests.stories.server import PgServer
 from tests.support import Database
 
 
@@ -42,3 +45,23 @@ async def test_an_overview_leaves_out_what_takes_too_long_and_says_so(db: Databa
             ]
             assert "waiting, scheduled, running" in late.sentence
         assert (await observe.overview(queue.store)).late == []
+
+
+async def test_what_a_look_costs_is_the_servers_time_and_not_the_way_there(
+    tmp_path: Path,
+) -> None:
+    server = PgServer(tmp_path).make().start()
+    with Proxy(server.port) as proxy:
+        async with Queue(server.dsn("postgres", proxy.ports)) as queue:
+            await queue.install()
+
+            async def cost(sql: str) -> float:
+                with look.spending() as spent:
+                    await look.fetch(queue.store, look.WITHIN, sql)
+                return spent.seconds
+
+            await cost("select 1")
+            proxy.slow = 0.05
+            assert min([await cost("select 1") for _ in range(5)]) < proxy.slow
+            assert min([await cost("select pg_sleep(0.3)") for _ in range(2)]) > 0.15
+    server.crash()

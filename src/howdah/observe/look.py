@@ -5,12 +5,19 @@ Comes after  store/  which lends the connection
 Every look is a read-only transaction with a statement_timeout of its own, kept by the server:
 a question that turns out to be expensive is stopped there, also when the asker is gone. A server
 that does not answer at all is given up a moment later.
+
+Whoever looks again and again can have the looks counted (`spending`): how long the server was busy
+with them, as far as it can be told from here. What a way there and back takes is known from the
+statement that begins the transaction, which costs the server nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
@@ -23,8 +30,35 @@ WITHIN = timedelta(seconds=2)  # unless the caller says otherwise
 PATIENCE = 1.0  # seconds beyond that for an answer to come, or a connection
 
 
+LEAST = 0.0002  # seconds that a look keeps the server busy, however quick it seems
+
+
 class TookTooLong(HowdahError):
     """The answer would have cost more time than it was given."""
+
+
+class Spent:
+    """How long looks kept the server busy."""
+
+    def __init__(self) -> None:
+        self.seconds: float = 0.0
+
+
+_spent: ContextVar[Spent | None] = ContextVar("howdah_looks_spent", default=None)
+
+
+@contextmanager
+def spending() -> Generator[Spent]:
+    """Count the looks of this task, for whoever counts around it as well."""
+    spent = Spent()
+    around = _spent.get()
+    token = _spent.set(spent)
+    try:
+        yield spent
+    finally:
+        _spent.reset(token)
+        if around is not None:
+            around.seconds += spent.seconds
 
 
 async def fetch(
@@ -38,13 +72,37 @@ async def fetch(
             store.acquire() as connection,
         ):
             try:
-                async with connection.transaction(readonly=not store.pooled):
-                    await connection.execute(f"set local statement_timeout = {milliseconds}")
-                    return await connection.fetch(sql, *args)
+                return await _look(store, connection, milliseconds, sql, *args)
             except asyncpg.QueryCanceledError:
                 raise _too_long(within) from None
     except TimeoutError:
         raise _too_long(within) from None
+
+
+async def _look(
+    store: Store,
+    connection: asyncpg.Connection[asyncpg.Record],
+    milliseconds: int,
+    sql: str,
+    *args: object,
+) -> Sequence[asyncpg.Record]:
+    began = time.monotonic()
+    kind = "" if store.pooled else " read only"
+    await connection.execute(f"begin{kind}; set local statement_timeout = {milliseconds}")
+    asked = time.monotonic()
+    try:
+        rows = await connection.fetch(sql, *args)
+    finally:
+        _count(time.monotonic() - asked, asked - began)
+        if not connection.is_closed():
+            await connection.execute("rollback")  # nothing was to be kept
+    return rows
+
+
+def _count(answered: float, there_and_back: float) -> None:
+    spent = _spent.get()
+    if spent is not None:
+        spent.seconds += max(answered - there_and_back, LEAST)
 
 
 def _too_long(within: timedelta) -> TookTooLong:

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from howdah import observe
 from howdah.errors import HowdahError, Unreachable
 from howdah.observe.doctor import Diagnosis
+from howdah.observe.look import spending
 from howdah.observe.problems import found
 from howdah.observe.wording import length
 from howdah.store import Store
@@ -82,21 +83,19 @@ class Heart:
         for pace in self._paces(failures):
             if pace.wait:
                 continue
-            began = self._clock()
-            try:
-                self.seen = await self._part(pace)
-            except Unreachable as error:
-                took = self._clock() - began
-                for one in self._paces(failures):
-                    one.missed(took, AWAY)
-                self._troubles = {self._queue: self._away(error)}
-                break
-            except HowdahError as error:
-                pace.looked(self._clock() - began)
-                self._troubles[pace] = self._late(error)
-            else:
-                pace.looked(self._clock() - began)
-                self._troubles.pop(pace, None)
+            with spending() as spent:
+                try:
+                    self.seen = await self._part(pace)
+                except Unreachable as error:
+                    for one in self._paces(failures):
+                        one.missed(AWAY)
+                    self._troubles = {self._queue: self._away(error)}
+                    break
+                except HowdahError as error:
+                    self._troubles[pace] = self._late(error)
+                else:
+                    self._troubles.pop(pace, None)
+            pace.looked(spent.seconds)
         self.seen = replace(self.seen, trouble=next(iter(self._troubles.values()), None))
         return self.seen
 

@@ -1,9 +1,10 @@
 """Pace: how often to look, so that looking costs next to nothing.
 
-A look that took long is followed by a pause that is longer in proportion: all looks together take
-at most a fiftieth of the time. Each part has its share of that, so that one that is slow is seen
-more seldom and holds up no other. How long a look takes is the mean of the last ones, so that one
-hiccup does not stop the picture; the very first, which connects and makes plans, does not count.
+A look that kept the database busy for long is followed by a pause that is longer in proportion: all
+looks together take at most a fiftieth of its time, wherever it is. Each part has its share of that,
+so that one that is slow is seen more seldom and holds up no other. What counts is the mean of the
+last looks, so that one hiccup does not stop the picture; the very first, which connects and makes
+plans, does not count.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Pace:
         return max(0.0, self._due - self._clock())
 
     def looked(self, took: float) -> None:
-        """Pause after a look that took so many seconds."""
+        """Pause after a look that kept the database busy for so many seconds."""
         if self._cold:
             self._cold = False
         else:
@@ -43,10 +44,10 @@ class Pace:
         mean = sum(self._last) / (len(self._last) or 1)
         self._due = self._clock() + max(self._least, mean * TIMES / self._share)
 
-    def missed(self, took: float, least: float) -> None:
+    def missed(self, pause: float) -> None:
         """Pause after a look that nobody answered, which cost no database anything."""
         self._cold = True
-        self._due = self._clock() + max(least, took)
+        self._due = self._clock() + pause
 
     def hurry(self) -> None:
         """Let it be due now: a person asked for it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,6 +28,8 @@ from howdah.web.answer import HEADERS
 from howdah.web.body import FIELDS, LIMIT
 from howdah.web.desk import Desk, Settings
 from howdah.web.page import Page
+from tests.stories.proxy import Proxy
+from tests.stories.server import PgServer
 from tests.web.serving import Served, anybody, served_app
 
 PAUSE = "/types/letters/pause"
@@ -471,5 +475,23 @@ async def test_a_database_that_does_not_answer_at_all_gives_a_calm_page_too() ->
         limit = timedelta(milliseconds=50)
         async with entering(queue, within=limit, read_only=True) as client:
             answer = await client.get("/workers", timeout=20)
+    assert answer.status_code == 503
+    assert "within 0.05 s" in answer.text
+
+
+async def test_a_database_that_falls_silent_gives_a_calm_page_too(tmp_path: Path) -> None:
+    server = PgServer(tmp_path).make().start()
+    with Proxy(server.port) as proxy:
+        async with Queue(server.dsn("postgres", proxy.ports)) as queue:
+            await queue.install()
+            limit = timedelta(milliseconds=50)
+            async with entering(queue, within=limit, read_only=True) as client:
+                assert (await client.get("/workers")).status_code == 200
+                proxy.held = True
+                async with asyncio.timeout(15):  # the driver alone would wait for 30 s
+                    answer = await client.get("/workers")
+                proxy.held = False
+                assert (await client.get("/workers")).status_code == 200
+    server.crash()
     assert answer.status_code == 503
     assert "within 0.05 s" in answer.text

@@ -176,8 +176,11 @@ def test_a_day_that_the_unprepared_part_became_is_a_day_like_others(loose: Datab
     loose.clock.advance(10 * DAY)
     then = today(loose)
     bring_strays(loose, then, 100_001)
+    number = "select %s::regclass::oid"
+    was = loose.value(number, "jobs_finished_unprepared")
     loose.prepare_days()
     assert where_jobs_are(loose) == {name("jobs_finished", then)}
+    assert loose.value(number, name("jobs_finished", then)) == was, "nothing was moved"
     loose.clock.advance(20 * DAY)  # and the new part takes what nobody prepared
     job = finish_one(loose)
     assert loose.value("select tableoid::regclass::text from jobs where id = %s", job) == (

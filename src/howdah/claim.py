@@ -39,6 +39,9 @@ class Line:
 
     def __init__(self, job_types: Iterable[str]) -> None:
         self.job_types: list[str] = sorted(set(job_types))
+        self._whole = _stretches(
+            (job_type, FIRST_RANK, _BEGINNING, _FIRST_ID, LAST_RANK) for job_type in self.job_types
+        )
         self._marks: dict[str, dict[int, tuple[datetime, UUID]]] = {}
         self.slow: bool = False  # whether whole looks have become slow
         self._looked_at = 0.0
@@ -49,9 +52,7 @@ class Line:
 
     def whole(self) -> Stretches:
         """Return every type's line from its beginning to its end."""
-        return _stretches(
-            (job_type, FIRST_RANK, _BEGINNING, _FIRST_ID, LAST_RANK) for job_type in self.job_types
-        )
+        return self._whole
 
     def behind_marks(self) -> Stretches:
         """Return every type's line without what lies before the marks of its lanes."""

@@ -77,10 +77,11 @@ class Settler:
         self.stale: int = 0
 
     def add(self, ending: Ending) -> None:
+        if not self._waiting:  # else both are so already
+            self._work.set()
+            if not self.broken:
+                self._idle.clear()
         self._waiting.append(ending)
-        self._work.set()
-        if not self.broken:
-            self._idle.clear()
 
     def held(self) -> list[tuple[UUID, int]]:
         """Return the attempts whose endings are not known to be written down."""
@@ -100,9 +101,16 @@ class Settler:
             await self._work.wait()
             batches: defaultdict[Verb, list[Ending]] = defaultdict(list)
             self._sending = batches
+            completed: list[Ending] = []
+            take = self._waiting.popleft
             for _ in range(min(BATCH, len(self._waiting))):
-                ending = self._waiting.popleft()
-                batches[verb_for(ending.outcome)].append(ending)
+                ending = take()
+                if type(ending.outcome) is Complete:  # what most are, without a step between
+                    completed.append(ending)
+                else:
+                    batches[verb_for(ending.outcome)].append(ending)
+            if completed:
+                batches[Verb.COMPLETE] = completed
             try:
                 await self._before()
                 await self._settle(batches)

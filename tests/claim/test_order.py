@@ -33,6 +33,25 @@ def test_the_order_holds_across_types(db: Database) -> None:
     assert claimed == jobs
 
 
+def test_a_type_that_has_most_of_the_jobs_gives_most_of_them(db: Database) -> None:
+    first = [db.enqueue("mail") for _ in range(30)]
+    others = [db.enqueue(job_type) for _ in range(3) for job_type in ("resize", "index", "send")]
+    last = [db.enqueue("mail") for _ in range(3)]
+    types = ("mail", "resize", "index", "send")
+    assert [claim.id for claim in db.claim(*types, batch=35)] == [*first, *others[:5]]
+    assert [claim.id for claim in db.claim(*types, batch=35)] == [*others[5:], *last]
+
+
+def test_what_others_hold_is_made_up_for_by_the_next_in_line(db: Database) -> None:
+    jobs = [db.enqueue(job_type) for _ in range(8) for job_type in ("mail", "resize", "index")]
+    locked = [jobs[n] for n in (0, 1, 4, 9)]
+    other = db.session()
+    with other.transaction():
+        other.execute("select from jobs where id = any (%s) for update", locked)
+        claimed = [claim.id for claim in db.claim("mail", "resize", "index", batch=10)]
+    assert claimed == [job for job in jobs if job not in locked][:10]
+
+
 def test_only_the_asked_types_are_handed_out(db: Database) -> None:
     mail = db.enqueue("mail")
     db.enqueue("resize", priority=150)

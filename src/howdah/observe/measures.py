@@ -31,7 +31,7 @@ _log = logging.getLogger("howdah.measures")
 
 EVERY = 5.0  # seconds between two rows of a type
 FOLD_EVERY = 60.0
-SAMPLE = 32  # times taken of one type in one batch, at most
+SAMPLE = 32  # times taken of one batch, shared by its types, but at least one of each
 _COUNTED = {
     Verb.COMPLETE: "completed",
     Verb.FAIL: "failed",
@@ -119,12 +119,12 @@ class Measures:
                 tally.counts["retried"] += len(own) - gone
             else:
                 tally.counts[_COUNTED[verb]] += len(own)
-            self._time(tally, own, ended)
+            self._time(tally, own, ended, SAMPLE * len(own) // len(endings))
 
-    def _time(self, tally: _Tally, endings: list[Ending], ended: float) -> None:
+    def _time(self, tally: _Tally, endings: list[Ending], ended: float, samples: int) -> None:
         """Take the times of an even sample; each of it stands for as many as there are."""
         jobs = len(endings)
-        samples = min(jobs, SAMPLE)
+        samples = max(1, min(jobs, samples))
         ahead = self._server_ahead
         start = random.random()  # noqa: S311 - so that no rhythm of the batch is followed
         before = 0

@@ -8,7 +8,7 @@ to a length the database is glad to keep.
 from __future__ import annotations
 
 import traceback as tracebacks
-from types import TracebackType
+from types import CodeType, TracebackType
 
 from howdah import payload
 from howdah.errors import BadInput
@@ -20,6 +20,7 @@ _Say = Retry | Snooze | Fail | Cancel
 _DONE = Complete()
 _LINE = 2_000
 _TRACEBACK = 16_000
+_FRAMES = 500  # places in programs that are remembered as text
 
 
 def outcome_of_value(value: object, handler: Handler, claim: Claim) -> Outcome:
@@ -42,7 +43,7 @@ def outcome_of_error(error: BaseException, handler: Handler, claim: Claim) -> Ou
         return _with_backoff(error, handler, claim)
     return outcome_of_failure(
         describe(error),
-        "".join(tracebacks.format_exception(type(error), error, _own_frames(error))),
+        traceback_of(error),
         retry=isinstance(error, handler.rules.retry_on)
         and not isinstance(error, handler.rules.fail_on),
         handler=handler,
@@ -71,6 +72,52 @@ def outcome_of_timeout(handler: Handler, claim: Claim, aftermath: str = "") -> O
         handler=handler,
         claim=claim,
     )
+
+
+def traceback_of(error: BaseException) -> str:
+    """Write a traceback as Python does, with the frames from the handler on.
+
+    A handler that fails a thousand times fails in the same place. How a place reads is remembered:
+    to find out takes longer than all else about an attempt.
+    """
+    frames = _own_frames(error)
+    if not _is_plain(error):
+        return "".join(tracebacks.format_exception(type(error), error, frames))
+    lines = ["Traceback (most recent call last):\n"] if frames is not None else []
+    seen: set[CodeType] = set()
+    while frames is not None:
+        code = frames.tb_frame.f_code
+        if code in seen:  # it calls itself, which Python writes in a shorter way
+            return "".join(tracebacks.format_exception(type(error), error, _own_frames(error)))
+        seen.add(code)
+        lines.append(_frame_as_text(frames))
+        frames = frames.tb_next
+    lines.extend(tracebacks.format_exception_only(error))
+    return "".join(lines)
+
+
+def _is_plain(error: BaseException) -> bool:
+    """Whether nothing but its frames and itself is to be written."""
+    return (
+        error.__cause__ is None
+        and (error.__context__ is None or error.__suppress_context__)
+        # of these Python says what may have been meant, by what is in the frames
+        and not isinstance(error, NameError | AttributeError | ImportError | BaseExceptionGroup)
+    )
+
+
+_texts: dict[tuple[CodeType, int], str] = {}
+
+
+def _frame_as_text(frame: TracebackType) -> str:
+    place = (frame.tb_frame.f_code, frame.tb_lasti)
+    text = _texts.get(place)
+    if text is None:
+        text = "".join(tracebacks.extract_tb(frame, limit=1).format())
+        if len(_texts) >= _FRAMES:
+            _texts.clear()
+        _texts[place] = text
+    return text
 
 
 def _own_frames(error: BaseException) -> TracebackType | None:

@@ -16,9 +16,9 @@
 -- With several stretches it goes in rounds. It looks, without locking, at the next jobs of each,
 -- up to a share; up to the nearest end of a share the order of all stretches is known. The best of
 -- these are locked, and no job too many: what is locked and left looks taken to another worker,
--- which would then take less urgent ones. The next round begins behind them, reads more from the
--- stretches that gave much, and leaves out those that were seen to their end. So the cost follows
--- the types and the jobs taken, not the jobs waiting.
+-- which would then take less urgent ones. Seldom that is not enough. Then the next round begins
+-- behind them, reads more from the stretches that gave much, and leaves out those that were seen to
+-- their end. So the cost follows the types and the jobs taken, not the jobs waiting.
 --
 -- Stretches of a paused type are left out, whoever asks: see 75_steer/pause.sql.
 --
@@ -54,6 +54,9 @@ declare
     v_untils int[]         := p_until_ranks;
     v_shares int[];
     v_best   tid[];        -- where the best jobs of a round lie
+    v_rank   int;          -- the job that a round has reached
+    v_place  timestamptz;
+    v_id     uuid;
     v_rows   tid[]         := '{}';
 begin
     if p_worker_id is null or length(p_worker_id) not between 1 and 200 then
@@ -97,10 +100,9 @@ begin
 
     while v_left > 0 and cardinality(v_types) > 0 loop
         with seen as materialized (
-            select stretch.job_type, stretch.until, stretch.nth, stretch.share, next.*,
-                   stretch.rank as first_rank, stretch.place as first_place, stretch.id as first_id
+            select stretch.share, next.*
             from unnest(v_types, v_ranks, v_places, v_ids, v_untils, v_shares)
-                     with ordinality as stretch (job_type, rank, place, id, until, share, nth)
+                     as stretch (job_type, rank, place, id, until, share)
             cross join lateral (
                 select line.*, row_number() over () as step
                 from (
@@ -116,35 +118,19 @@ begin
             ) as next
         ), known as (  -- how far the order is known; no row: to the end of the line
             select rank, place, id from seen where step = share order by rank, place, id limit 1
-        ), best as materialized (
+        ), best as materialized (  -- in claim order
             select s.rank, s.place, s.id, s.spot from seen as s left join known as k on true
             where k.id is null or (s.rank, s.place, s.id) <= (k.rank, k.place, k.id)
             order by s.rank, s.place, s.id limit v_left
         ), reached as (  -- where the next round begins; no row: there is none
-            (select rank, place, id from best order by rank, place, id offset v_left - 1)
+            (select rank, place, id from best offset v_left - 1)
             union all
             (select rank, place, id from known)
             limit 1
-        ), stretch as (
-            select s.nth, s.job_type, s.until, s.first_rank, s.first_place, s.first_id, r.*,
-                   count(*) filter (where (s.rank, s.place, s.id) <= (r.rank, r.place, r.id))::int as gave
-            from seen as s cross join reached as r
-            where s.until >= r.rank
-            group by s.nth, s.job_type, s.until, s.first_rank, s.first_place, s.first_id, r.rank, r.place, r.id
-            having bool_or(s.step = s.share or (s.rank, s.place, s.id) > (r.rank, r.place, r.id))
         )
-        select (select array_agg(spot order by rank, place, id) from best),
-               array_agg(job_type),
-               array_agg(case when ahead then first_rank else rank end),
-               array_agg(case when ahead then first_place else place end),
-               array_agg(case when ahead then first_id else id end),
-               array_agg(until),
-               array_agg(greatest(1, least(4 * gave, v_left)))
-        into v_best, v_types, v_ranks, v_places, v_ids, v_untils, v_shares
-        from stretch
-        cross join lateral (
-            select (first_rank, first_place, first_id) > (rank, place, id)
-        ) as begins (ahead);
+        select array(select spot from best), (select rank from reached), (select place from reached),
+               (select id from reached)
+        into v_best, v_rank, v_place, v_id;
 
         v_rows := v_rows || array(
             select taken.spot
@@ -156,6 +142,35 @@ begin
                 for update skip locked
             ) as taken);
         v_left := p_batch_size - cardinality(v_rows);
+        exit when v_left = 0 or v_rank is null;
+
+        -- Look once more how much each stretch has given: seldom, because shares are ample.
+        select array_agg(stretch.job_type), array_agg(begins.rank), array_agg(begins.place), array_agg(begins.id),
+               array_agg(stretch.until), array_agg(greatest(1, least(4 * given.jobs, v_left)))
+        into v_types, v_ranks, v_places, v_ids, v_untils, v_shares
+        from unnest(v_types, v_ranks, v_places, v_ids, v_untils, v_shares)
+                 as stretch (job_type, rank, place, id, until, share)
+        cross join lateral (
+            select count(*) filter (where not line.ahead)::int as jobs,
+                   count(*) = stretch.share or bool_or(line.ahead) as more
+            from (
+                select (~j.priority, j.place, j.id) > (v_rank, v_place, v_id) as ahead
+                from howdah.jobs_live as j
+                where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
+                  and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
+                  and ~j.priority <= stretch.until
+                  and (j.run_at is null or j.run_at <= v_now)
+                order by ~j.priority, j.place, j.id
+                limit stretch.share
+            ) as line
+        ) as given
+        cross join lateral (
+            select b.rank, b.place, b.id
+            from (values (stretch.rank, stretch.place, stretch.id, true), (v_rank, v_place, v_id, false))
+                     as b (rank, place, id, own)
+            where b.own = ((stretch.rank, stretch.place, stretch.id) > (v_rank, v_place, v_id))
+        ) as begins
+        where given.more and stretch.until >= v_rank;
     end loop;
 
     if v_rows = '{}' then

@@ -328,6 +328,18 @@ def test_the_quickest_of_the_last_drawings_counts() -> None:
     assert cost(deque([2.0, 9.0])) == live.LONGEST_REST
 
 
+async def test_a_page_that_is_opened_again_is_not_taken_for_a_quick_one(queue: Queue) -> None:
+    async with theatre(queue, Script("a")) as shown:
+        for _ in range(2):
+            async with shown.viewer() as viewer:
+                assert await viewer.next() == ("draw", "a")
+            await eventually(lambda: not shown.live.stages)
+        async with shown.viewer() as viewer:
+            assert await viewer.next() == ("draw", "a")
+            (stage,) = shown.live.stages.values()
+            assert len(stage.took) >= 3
+
+
 async def test_a_database_that_is_away_is_asked_again_soon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

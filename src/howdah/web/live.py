@@ -7,9 +7,9 @@ The browser opens one stream and names its page. Everybody who looks at the same
 sends it on only when it differs from what was sent before. A drawing that fails is told as `late`
 and tried again; the page stays as it was. A stage ends when nobody looks.
 
-All stages share one `Pace`: a drawing that took t seconds is paid for with 50 times t in which
-nobody draws. So the dashboard takes less than 2 % of one connection's time, however many look.
-Pages about one job have a `Pace` of their own, so that progress moves beside a heavy list.
+Lists share one `Pace`, and the pages of single jobs another: for each drawing nobody draws for 50
+times as long as the quickest of the page's last few took. That bounds how often pages are drawn,
+however many look; what it comes to for the database is measured by bench/dashboard.py.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ EVERY = 1.0  # seconds between two drawings of one page that has no news of its 
 AT_ONCE = 0.2  # and of one that has
 REST = 50  # times as long as a drawing took
 REMEMBERED = 5  # drawings of one page
+KNOWN = 1000  # pages whose drawings are remembered
 FIRST = 0.02  # seconds that a first drawing counts at most
 OWED = 1.0  # seconds of rest that may be owed: a page that seldom draws need not wait for others
 LONGEST_REST = 60.0  # for one drawing, so that a bad minute does not stop the page for an hour
@@ -52,7 +53,7 @@ MISTAKE = "the dashboard made a mistake; its log tells which"
 
 
 class Pace:
-    """Lets one draw at a time, and all together for a fiftieth of the time."""
+    """Lets one draw at a time, and lets all rest in proportion to what drawings take."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -121,13 +122,15 @@ class Viewer:
 class Stage:
     """One page, drawn for all who look at it."""
 
-    def __init__(self, page: Page, request: Request, job: UUID | None, pace: Pace) -> None:
+    def __init__(
+        self, page: Page, request: Request, job: UUID | None, pace: Pace, took: deque[float]
+    ) -> None:
         self.viewers: set[Viewer] = set()
         self._page = page
         self._request = request
         self._job = job
         self._pace = pace
-        self._took: deque[float] = deque(maxlen=REMEMBERED)
+        self.took: deque[float] = took
         self._drawn = Drawn("", "")
         self._number = 0
         self._task = asyncio.create_task(self._draw_for_ever(), name="howdah-web-stage")
@@ -167,7 +170,7 @@ class Stage:
 
     async def _draw(self) -> Drawn:
         try:
-            async with self._pace.turn(self._took):
+            async with self._pace.turn(self.took):
                 return Drawn("draw", await self._page.draw_main(self._request))
         except HowdahError as error:
             return self._late(str(error))
@@ -221,6 +224,7 @@ class Live:
         self._pages = pages
         self._pace = Pace()
         self._pace_of_jobs = Pace()  # each a few rows by their key: they need not wait for a list
+        self._took: dict[str, deque[float]] = {}
         self.stages: dict[tuple[str, str], Stage] = {}
         self.route: Route = Route("/live", self._stream, methods=["GET"])
 
@@ -260,7 +264,8 @@ class Live:
         stage = self.stages.get(key)
         if stage is None:
             pace = self._pace if job is None else self._pace_of_jobs
-            stage = self.stages[key] = Stage(page, request, job, pace)
+            took = self._took_by(key[1])
+            stage = self.stages[key] = Stage(page, request, job, pace, took)
         stage.viewers.add(viewer)
         try:
             yield stage
@@ -269,6 +274,14 @@ class Live:
             if not stage.viewers:
                 del self.stages[key]
                 stage.close()
+
+    def _took_by(self, said: str) -> deque[float]:
+        """Return how long a page took of late, also when it was closed in between."""
+        took = self._took.pop(said, None) or deque[float](maxlen=REMEMBERED)
+        self._took[said] = took
+        while len(self._took) > KNOWN:
+            del self._took[next(iter(self._took))]
+        return took
 
     def _find(self, request: Request, said: str) -> tuple[Page, Request]:
         """Find the page of a path with its query, and the request that would have asked for it."""

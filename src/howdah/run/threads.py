@@ -25,7 +25,7 @@ class Call:
     __slots__ = ("ended", "error", "function", "future", "then", "value")
 
     def __init__(self, function: Callable[[], Any], future: asyncio.Future[Any]) -> None:
-        self.function = function
+        self.function: Callable[[], Any] = function
         self.future: asyncio.Future[Any] = future
         self.value: Any = None
         self.error: BaseException | None = None

@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from textual.app import App
+from textual.app import App, CSSPathType
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
@@ -24,12 +24,12 @@ from howdah.top.main import Main
 class Top(App[None]):
     """`howdah top`."""
 
-    TITLE = "howdah top"
-    ENABLE_COMMAND_PALETTE = False
+    TITLE: str | None = "howdah top"
+    ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c,ctrl+q", "quit", "Quit", show=False, priority=True),
     ]
-    CSS_PATH = "top.tcss"
+    CSS_PATH: ClassVar[CSSPathType | None] = "top.tcss"
 
     def __init__(self, queue: Queue, heart: Heart | None = None, read_only: bool = False) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ class Board(Screen[None]):
         super().__init__()
         self.queue = queue
         self.read_only = read_only
-        self.said = Static(id="said", markup=False)
+        self.said: Static = Static(id="said", markup=False)
         self._hurried = asyncio.Event()
         self._seen = asyncio.Event()  # by a person: no other screen lies over this one
 

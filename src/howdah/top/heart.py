@@ -52,7 +52,7 @@ class Heart:
     """Looks at the queue, each part when it is due."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
-        self.seen = Seen()
+        self.seen: Seen = Seen()
         self._store = store
         self._clock = clock
         self._queue = Pace(0.75, 1.0, clock)

@@ -21,7 +21,7 @@ class Pane(Vertical, Generic[Row]):
         super().__init__(id=name.lower())
         self.title = name
         self.table = table
-        self.hint = Static(classes="hint", markup=False)
+        self.hint: Static = Static(classes="hint", markup=False)
 
     def compose(self) -> ComposeResult:
         yield self.table

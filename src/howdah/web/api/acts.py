@@ -21,7 +21,7 @@ from howdah.web.api.looks import JobTypeName
 from howdah.web.api.which import LARGEST, Priority, Text, Which
 from howdah.web.desk import Desk
 
-calls = Calls()
+calls: Calls = Calls()
 
 THOUSAND_YEARS = 31_536_000_000  # seconds
 WorkerName = Annotated[str, Meta(min_length=1, max_length=200, pattern="^[^\\u0000]*$")]

@@ -18,7 +18,7 @@ from howdah.errors import BadInput
 from howdah.web.body import FIELDS, body_of
 
 S = TypeVar("S", bound=msgspec.Struct)
-type_info = cache(inspect.type_info)
+type_info: Callable[[Any], inspect.Type] = cache(inspect.type_info)
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,19})", re.ASCII)
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>.*)`)?$", re.DOTALL)

@@ -51,7 +51,7 @@ class Call:
         self.name = name
         self.does = does
         self.answer: Any = kinds["return"]
-        self.query = Query(kinds.get("query"))
+        self.query: Query = Query(kinds.get("query"))
         self.body: type[msgspec.Struct] | None = kinds.get("body")
         self.parts: dict[str, Any] = {name: kinds[name] for name in taken if name not in _GIVEN}
         self._given = [name for name in taken if name in _GIVEN]

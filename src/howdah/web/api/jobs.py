@@ -19,7 +19,7 @@ from howdah.web.api.which import LARGEST, Which, WhichPage
 from howdah.web.api.written import shown
 from howdah.web.desk import Desk
 
-calls = Calls()
+calls: Calls = Calls()
 
 AnyJson = Annotated[Raw, Meta(description="Any JSON; numbers have all their digits.")]
 

@@ -15,7 +15,7 @@ from howdah.web.api.call import Calls
 from howdah.web.api.which import Text
 from howdah.web.desk import Desk
 
-calls = Calls()
+calls: Calls = Calls()
 
 Word = Literal["fine", "unknown", "warning", "sick"]
 JobTypeName = Annotated[

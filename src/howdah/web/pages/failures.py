@@ -54,5 +54,5 @@ async def retry(request: Request) -> Response:
     )
 
 
-pages = [Page("/failures", "failures.html", look)]
-actions = [Route("/failures/retry", retry, methods=["POST"])]
+pages: list[Page] = [Page("/failures", "failures.html", look)]
+actions: list[Route] = [Route("/failures/retry", retry, methods=["POST"])]

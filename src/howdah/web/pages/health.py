@@ -60,4 +60,4 @@ def title_of(name: str) -> str:
     return WORDS.get(name) or name.replace("_", " ").capitalize()
 
 
-pages = [Page("/health", "health.html", look)]
+pages: list[Page] = [Page("/health", "health.html", look)]

@@ -130,8 +130,8 @@ async def as_text(request: Request) -> Response:
     return PlainTextResponse(json_tree.text(value) + "\n")
 
 
-pages = [Page("/jobs/{id}", "job.html", look, job=id_of)]
-actions = [
+pages: list[Page] = [Page("/jobs/{id}", "job.html", look, job=id_of)]
+actions: list[Route] = [
     Route("/jobs/{id}/{part}.json", as_text, methods=["GET"]),
     Route("/jobs/{id}/{action}", act, methods=["POST"]),
 ]

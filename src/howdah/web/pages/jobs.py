@@ -218,5 +218,5 @@ def _id(said: str) -> UUID:
         raise BadInput(f"{said!r} is not the id of a job") from None
 
 
-pages = [Page("/jobs", "jobs.html", look)]
-actions = [Route("/jobs/act", act, methods=["POST"])]
+pages: list[Page] = [Page("/jobs", "jobs.html", look)]
+actions: list[Route] = [Route("/jobs/act", act, methods=["POST"])]

@@ -79,5 +79,5 @@ async def start(request: Request) -> Response:
     return flash.redirect(request, f"/jobs/{id}", "This job does it. Its progress is shown here.")
 
 
-pages = [Page("/jobs/matching", "jobs_matching.html", look, live=False)]
-actions = [Route("/jobs/matching", start, methods=["POST"])]
+pages: list[Page] = [Page("/jobs/matching", "jobs_matching.html", look, live=False)]
+actions: list[Route] = [Route("/jobs/matching", start, methods=["POST"])]

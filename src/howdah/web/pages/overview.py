@@ -75,4 +75,4 @@ def _urgency(one: TypeNow, levels: dict[str, Level]) -> tuple[int, int, str]:
     return (-levels.get(one.job_type, Level.FINE), -magnitude, one.job_type)
 
 
-pages = [Page("/", "overview.html", look)]
+pages: list[Page] = [Page("/", "overview.html", look)]

@@ -75,11 +75,11 @@ def _back(job_type: str, said: dict[str, str]) -> str:
     return "/types" if said.get("back") == "list" else f"/types/{quote(job_type)}"
 
 
-pages = [
+pages: list[Page] = [
     Page("/types", "types.html", look_at_all),
     Page("/types/{job_type:path}", "type.html", look_at_one),
 ]
-actions = [
+actions: list[Route] = [
     Route("/types/{job_type:path}/pause", pause, methods=["POST"]),
     Route("/types/{job_type:path}/resume", resume, methods=["POST"]),
 ]

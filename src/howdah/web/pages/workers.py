@@ -91,8 +91,8 @@ async def drain(request: Request) -> Response:
     return flash.redirect(request, back, words)
 
 
-pages = [
+pages: list[Page] = [
     Page("/workers", "workers.html", look_at_all),
     Page("/workers/{worker_id:path}", "worker.html", look_at_one),
 ]
-actions = [Route("/workers/drain", drain, methods=["POST"])]
+actions: list[Route] = [Route("/workers/drain", drain, methods=["POST"])]

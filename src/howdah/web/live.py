@@ -7,9 +7,10 @@ The browser opens one stream and names its page. Everybody who looks at the same
 sends it on only when it differs from what was sent before. A drawing that fails is told as `late`
 and tried again; the page stays as it was. A stage ends when nobody looks.
 
-Lists share one `Pace`, and the pages of single jobs another: for each drawing nobody draws for 50
-times as long as the quickest of the page's last few took. That bounds how often pages are drawn,
-however many look; what it comes to for the database is measured by bench/dashboard.py.
+Drawings keep the database busy for a fiftieth of the time at most, however many look: after each
+one nobody draws for 50 times as long as its looks cost. Lists have the larger share of that, and
+pages of single jobs the rest, so that progress moves beside a heavy list. `python -m
+bench.dashboard` measures what it comes to.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from howdah.errors import HowdahError, Unreachable
-from howdah.web.desk import Desk, desk_of, who_of
+from howdah.observe.look import spending
+from howdah.web.desk import Desk, desk_of, quoted, who_of
 from howdah.web.page import Page
 from howdah.web.paths import outer
 from howdah.web.recent import LIVE
@@ -40,10 +42,10 @@ _log = logging.getLogger("howdah.web")
 
 EVERY = 1.0  # seconds between two drawings of one page that has no news of its own
 AT_ONCE = 0.2  # and of one that has
-REST = 50  # times as long as a drawing took
-REMEMBERED = 5  # drawings of one page
+REST = 50  # times as long as a drawing kept the database busy
+OF_LISTS, OF_JOBS = 0.7, 0.3  # what each may have of that
+REMEMBERED = 5  # drawings of one page, whose mean counts: one hiccup does not stop the page
 KNOWN = 1000  # pages whose drawings are remembered
-FIRST = 0.02  # seconds that a first drawing counts at most
 OWED = 1.0  # seconds of rest that may be owed: a page that seldom draws need not wait for others
 LONGEST_REST = 60.0  # for one drawing, so that a bad minute does not stop the page for an hour
 PING = 15  # seconds after which a silent stream says that it is there
@@ -53,37 +55,30 @@ MISTAKE = "the dashboard made a mistake; its log tells which"
 
 
 class Pace:
-    """Lets one draw at a time, and lets all rest in proportion to what drawings take."""
+    """Lets one draw at a time, and lets all rest in proportion to what drawings cost."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: float = 1.0) -> None:
+        self._share = share
         self._lock = asyncio.Lock()
         self._paid_at = 0.0
 
     @asynccontextmanager
-    async def turn(self, took: deque[float]) -> AsyncGenerator[None]:
-        """Wait for the turn of a page; `took` are the times that its last drawings took."""
+    async def turn(self, costs: deque[float]) -> AsyncGenerator[None]:
+        """Wait for the turn of a page; `costs` are what its last drawings cost."""
         async with self._lock:
             await asyncio.sleep(max(0.0, self._paid_at - OWED - time.monotonic()))
-            began = time.monotonic()
-            try:
-                yield
-            except Unreachable:  # a database that is away is not spared by asking it seldom
-                took.clear()
-                raise
-            finally:
-                now = time.monotonic()
-                took.append(now - began)
-                self._paid_at = max(self._paid_at, now) + cost(took)
-
-
-def cost(took: deque[float]) -> float:
-    """Say how long to rest for a drawing, from how long it and the last ones before it took.
-
-    The shortest counts: the others had to wait for a processor. A first one does everything for
-    the first time, such as connecting, and counts as if it had been quick.
-    """
-    least = min(took[0], FIRST) if len(took) == 1 else min(took)
-    return min(REST * least, LONGEST_REST)
+            with spending() as spent:
+                try:
+                    yield
+                except Unreachable:  # a database that is away is not spared by asking it seldom
+                    spent.seconds = 0.0
+                    costs.clear()
+                    raise
+                finally:
+                    costs.append(spent.seconds)
+                    rest = REST / self._share * sum(costs) / len(costs)
+                    now = max(self._paid_at, time.monotonic())
+                    self._paid_at = now + min(rest, LONGEST_REST)
 
 
 class Drawn(NamedTuple):
@@ -123,14 +118,14 @@ class Stage:
     """One page, drawn for all who look at it."""
 
     def __init__(
-        self, page: Page, request: Request, job: UUID | None, pace: Pace, took: deque[float]
+        self, page: Page, request: Request, job: UUID | None, pace: Pace, costs: deque[float]
     ) -> None:
         self.viewers: set[Viewer] = set()
         self._page = page
         self._request = request
         self._job = job
         self._pace = pace
-        self.took: deque[float] = took
+        self.costs: deque[float] = costs
         self._drawn = Drawn("", "")
         self._number = 0
         self._task = asyncio.create_task(self._draw_for_ever(), name="howdah-web-stage")
@@ -160,7 +155,7 @@ class Stage:
                         self._number += 1
                         self._tell()
         except Exception:
-            _log.exception("web.stage_ended page=%r", self._request.url.path)
+            _log.exception("web.broken path=%s", quoted(self._request.url.path))
         finally:
             asyncio.get_running_loop().call_soon(self._tell)
 
@@ -170,7 +165,7 @@ class Stage:
 
     async def _draw(self) -> Drawn:
         try:
-            async with self._pace.turn(self.took):
+            async with self._pace.turn(self.costs):
                 return Drawn("draw", await self._page.draw_main(self._request))
         except HowdahError as error:
             return self._late(str(error))
@@ -178,7 +173,7 @@ class Stage:
             return self._late(error.detail)
         except Exception:
             if self._drawn.data != MISTAKE:
-                _log.exception("web.mistake page=%r", self._request.url.path)
+                _log.exception("web.broken path=%s", quoted(self._request.url.path))
             return Drawn("late", MISTAKE)
 
     def _late(self, why: str) -> Drawn:
@@ -222,9 +217,9 @@ class Live:
 
     def __init__(self, pages: list[Page]) -> None:
         self._pages = pages
-        self._pace = Pace()
-        self._pace_of_jobs = Pace()  # each a few rows by their key: they need not wait for a list
-        self._took: dict[str, deque[float]] = {}
+        self._pace = Pace(OF_LISTS)
+        self._pace_of_jobs = Pace(OF_JOBS)
+        self._costs: dict[str, deque[float]] = {}
         self.stages: dict[tuple[str, str], Stage] = {}
         self.route: Route = Route("/live", self._stream, methods=["GET"])
 
@@ -264,8 +259,8 @@ class Live:
         stage = self.stages.get(key)
         if stage is None:
             pace = self._pace if job is None else self._pace_of_jobs
-            took = self._took_by(key[1])
-            stage = self.stages[key] = Stage(page, request, job, pace, took)
+            costs = self._costs_of(key[1])
+            stage = self.stages[key] = Stage(page, request, job, pace, costs)
         stage.viewers.add(viewer)
         try:
             yield stage
@@ -275,13 +270,13 @@ class Live:
                 del self.stages[key]
                 stage.close()
 
-    def _took_by(self, said: str) -> deque[float]:
-        """Return how long a page took of late, also when it was closed in between."""
-        took = self._took.pop(said, None) or deque[float](maxlen=REMEMBERED)
-        self._took[said] = took
-        while len(self._took) > KNOWN:
-            del self._took[next(iter(self._took))]
-        return took
+    def _costs_of(self, said: str) -> deque[float]:
+        """Return what a page cost of late, also when it was closed in between."""
+        costs = self._costs.pop(said, None) or deque[float](maxlen=REMEMBERED)
+        self._costs[said] = costs
+        while len(self._costs) > KNOWN:
+            del self._costs[next(iter(self._costs))]
+        return costs
 
     def _find(self, request: Request, said: str) -> tuple[Page, Request]:
         """Find the page of a path with its query, and the request that would have asked for it."""

@@ -12,9 +12,10 @@ import sys
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from textual.app import App, CSSPathType
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.types import CSSPathType
 
 from howdah.client import Queue
 from howdah.top.heart import Heart

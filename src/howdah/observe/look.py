@@ -92,10 +92,13 @@ async def _look(
     asked = time.monotonic()
     try:
         rows = await connection.fetch(sql, *args)
+    except Exception:
+        if not connection.is_closed():
+            await connection.execute("rollback")
+        raise
     finally:
         _count(time.monotonic() - asked, asked - began)
-        if not connection.is_closed():
-            await connection.execute("rollback")  # nothing was to be kept
+    await connection.execute("commit")
     return rows
 
 

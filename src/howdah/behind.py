@@ -56,6 +56,8 @@ class Behind:
         try:
             claims = await self._look(JOBS)
             self._empty = not claims
+            if len(claims) == JOBS:  # there may be more
+                self._line.look_back_soon()
             self._found(claims)
         except HowdahError as error:  # the claims meet the same trouble and deal with it
             _log.warning("claim.no_look_back error=%s", error)

@@ -46,6 +46,7 @@ class Line:
         self.slow: bool = False  # whether whole looks have become slow
         self._looked_at = 0.0
         self._look_took = 0.0
+        self._handed_back = False
 
     def __contains__(self, job_type: str) -> bool:
         return job_type in self.job_types
@@ -74,14 +75,21 @@ class Line:
 
     def look_back_due(self, now: float, idle: bool = False) -> bool:
         """Whether it is time to look at the whole line again."""
-        pause = self._look_took / (IDLE_SHARE if idle else SHARE)
-        return self.slow and now >= self._looked_at + max(1.0, pause)
+        pause = self._look_took / (IDLE_SHARE if idle or self._handed_back else SHARE)
+        return self.slow and now >= self._looked_at + (
+            pause if self._handed_back else max(1.0, pause)
+        )
+
+    def look_back_soon(self) -> None:
+        """Jobs are known to stand before the marks, or were handed back and may."""
+        self._handed_back = True
 
     def looked(self, claims: Sequence[Claim], took: float, whole: bool, now: float) -> None:
         """Learn from a look: how long it took, and where it left off."""
         if whole:
             self.slow = took > SLOW * max(1, len(claims) / 250, len(self.job_types) / 50)
             self._looked_at, self._look_took = now, took
+            self._handed_back = False
             if not self.slow:
                 self._marks.clear()
         if self.slow:

@@ -14,7 +14,7 @@ import platform
 import secrets
 import socket
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
@@ -37,6 +37,7 @@ from howdah.run.heartbeat import Heartbeat
 from howdah.run.reports import Reports
 from howdah.run.strays import Strays
 from howdah.settle import Settler
+from howdah.states import State, Verb
 from howdah.store import Store, call
 from howdah.store.doorbell import Doorbell
 from howdah.store.refusals import passing
@@ -102,7 +103,7 @@ class Worker:
         self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
         self._measures = Measures(store, self.id, self._drain)
         self._strays = Strays(store, self.id, self._known)
-        self._behind = Behind(self._line, lambda n: self._claim(n, look_back), self._take)
+        self._behind = Behind(self._line, lambda n: self._claim(n, look_back), self._found_behind)
         self._doorbell = Doorbell(
             store, poll=poll.total_seconds(), knows=self._line.__contains__, news=self._news
         )
@@ -134,7 +135,7 @@ class Worker:
         if self._started:
             raise HowdahError("a worker works once: make another with queue.worker()")
         self._settler = Settler(
-            self._store, self.id, self._flush_reports, self._unsure, self._measures.settled
+            self._store, self.id, self._flush_reports, self._unsure, self._settled
         )
         self._attempts = Attempts(
             self._handlers,
@@ -344,6 +345,25 @@ class Worker:
         if claims:
             self._buffer.put(claims, time.monotonic())
             self._fill()
+
+    def _found_behind(self, claims: list[Claim]) -> None:
+        """Take what a look back found; where some were left out there may be more."""
+        self._take(claims)
+        if claims:
+            self._doorbell.ring()
+
+    def _settled(
+        self,
+        verb: Verb,
+        endings: Sequence[Ending],
+        moved: dict[UUID, State | None],
+        taken_up: float,
+    ) -> None:
+        """Endings were written down: what was handed back may stand before the line's marks."""
+        self._measures.settled(verb, endings, moved, taken_up)
+        if verb is Verb.RELEASE and any(type(one.outcome) is Release for one in endings):
+            self._line.look_back_soon()
+            self._doorbell.ring()
 
     def _known(self) -> set[tuple[UUID, int]]:
         """Return every attempt that is in our hands, as far as we know."""

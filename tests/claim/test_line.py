@@ -75,6 +75,17 @@ def test_a_slow_line_is_looked_at_behind_its_marks_and_looked_back_at_in_time() 
         assert line.look_back_due(due + 0.1, idle)
 
 
+def test_what_was_handed_back_is_looked_for_soon() -> None:
+    line = slow_line(claimed((0, NOW, UUID(int=1))))
+    line.looked([], took=SLOW * 2, whole=True, now=50.0)
+    assert not line.look_back_due(50.5)
+    line.look_back_soon()
+    assert line.look_back_due(50.5)
+    assert not line.look_back_due(50.1), "however often, looks take no more than their share"
+    line.looked([], took=SLOW * 2, whole=True, now=60.0)
+    assert not line.look_back_due(60.5), "once is enough"
+
+
 def test_a_line_that_became_quick_again_forgets_its_marks() -> None:
     line = slow_line(claimed((0, NOW, UUID(int=1))))
     line.looked([], took=SLOW / 2, whole=True, now=500.0)

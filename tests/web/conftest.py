@@ -11,9 +11,16 @@ from playwright.async_api import Browser, Page, expect
 from howdah import Queue
 from howdah.web import dashboard
 from tests.web.browser import started
-from tests.web.serving import Served, anybody, served
+from tests.web.serving import Served, anybody, served, stop_hands
 
 expect.set_options(timeout=20_000)  # on a busy machine an open page is drawn seldom, by design
+
+
+@pytest.fixture
+async def queue(queue: Queue) -> AsyncGenerator[Queue]:
+    """The test's queue; no dashboard works on it any more when it goes."""
+    yield queue
+    await stop_hands()
 
 
 @pytest.fixture

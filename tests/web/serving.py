@@ -42,7 +42,7 @@ async def served(queue: Queue, **options: Any) -> AsyncGenerator[Served]:
 @asynccontextmanager
 async def served_app(app: ASGIApp) -> AsyncGenerator[str]:
     """Serve any app; yields its address."""
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="off")
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     with bind("127.0.0.1", 0) as door:
         serving = asyncio.create_task(server._serve([door]))  # pyright: ignore[reportPrivateUsage]
@@ -51,6 +51,19 @@ async def served_app(app: ASGIApp) -> AsyncGenerator[str]:
         finally:
             server.should_exit = True
             await serving
+
+
+def hands() -> list[asyncio.Task[None]]:
+    """Return those inside dashboards that look for bulk jobs, or run them."""
+    return [task for task in asyncio.all_tasks() if task.get_name() == "howdah-web-bulk"]
+
+
+async def stop_hands() -> None:
+    """End them, also those of a dashboard that nobody tells that it stops."""
+    left = hands()
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 def anybody() -> Mine:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
+from typing import Any
 from uuid import UUID
 
 import httpx
+import msgspec
 import pytest
 
-from howdah import Fail, Queue
+from howdah import Fail, Queue, payload
+from howdah.enqueue import draft
 from howdah.errors import BadInput
 from howdah.events import Progressed
+from howdah.ids import new_id
 from howdah.job import Job
-from howdah.observe import Count, Filter, crew, page, reprioritise
+from howdah.observe import Count, Filter, crew, failures, page, reprioritise
 from howdah.states import State
 from howdah.web import bulk
 from howdah.web.actions import Action
 from howdah.web.bulk import walk
 from howdah.web.desk import Desk, Settings
 from tests.support.waiting import eventually
+from tests.web.serving import anybody, served
+
+SECRET = "the same for all processes"
+CANCEL = bulk.Order(action=Action.CANCEL, filter=Filter(job_type=("mail",)), who="ann")
 
 
 @pytest.fixture
@@ -27,6 +35,19 @@ async def desk(queue: Queue) -> AsyncGenerator[Desk]:
     desk = Desk(queue, Settings())
     yield desk
     await bulk.hands_of(desk).stop()
+
+
+async def ordered(queue: Queue, order: bulk.Order, secret: str) -> UUID:
+    """Leave an order behind that a dashboard with this secret gave."""
+    id = new_id()
+    return await by_sql(queue, order.signed(secret, id), id)
+
+
+async def by_sql(queue: Queue, order: dict[str, Any], id: UUID | None = None) -> UUID:
+    """Enqueue an order as any producer could."""
+    drafted = draft(bulk.BULK, payload.encode(order, "the order"), id=id)
+    await queue.enqueue_many([drafted])
+    return drafted.id
 
 
 async def made(queue: Queue, jobs: int, job_type: str = "mail") -> list[UUID]:
@@ -78,10 +99,10 @@ async def test_it_moves_what_was_there_before_it_and_no_bulk_job(desk: Desk, que
     await made(queue, 3)
     other = await queue.enqueue(bulk.BULK, {}, delay=timedelta(hours=1))
     order = bulk.Order(action=Action.CANCEL, filter=Filter(), who="ann")
-    handle = await queue.enqueue(bulk.BULK, order.payload())
+    id = await ordered(queue, order, desk.secret)
     late = await queue.enqueue("mail")
     bulk.hands_of(desk).needed()
-    job = await ended(queue, handle.id)
+    job = await ended(queue, id)
     assert job.status is State.COMPLETED
     assert job.result == {"matched": 3, "moved": 3}
     assert await late.status() is State.PENDING
@@ -196,14 +217,86 @@ async def test_beyond_what_is_counted_it_says_so_and_still_moves(
     assert any(event.stage and event.stage.endswith(" of 100+") for event in seen)
 
 
-async def test_a_bulk_job_that_was_left_behind_is_run_by_the_next_dashboard(
-    client: httpx.AsyncClient, queue: Queue
-) -> None:
+async def test_a_bulk_job_that_was_left_behind_is_run_by_the_next_dashboard(queue: Queue) -> None:
     await made(queue, 3)
-    order = bulk.Order(action=Action.CANCEL, filter=Filter(job_type=("mail",)), who="ann")
-    handle = await queue.enqueue(bulk.BULK, order.payload())
-    assert (await client.get("/")).status_code == 200
-    assert await handle.result(timeout=30) == {"matched": 3, "moved": 3}
+    id = await ordered(queue, CANCEL, SECRET)
+    async with served(queue, access=anybody(), secret=SECRET) as where:
+        async with httpx.AsyncClient(base_url=where.url) as client:
+            assert (await client.get("/")).status_code == 200
+        assert await queue.handle(id).result(timeout=30) == {"matched": 3, "moved": 3}
+
+
+async def refused(queue: Queue, desk: Desk, id: UUID) -> str:
+    """Let the dashboard meet the order; returns why it refused it."""
+    bulk.hands_of(desk).needed()
+    job = await ended(queue, id)
+    assert (job.status, job.attempts) == (State.FAILED, 1)
+    return job.last_error or ""
+
+
+async def test_an_order_that_no_dashboard_gave_moves_nothing(desk: Desk, queue: Queue) -> None:
+    """Whoever may only enqueue must not act through a dashboard that may do more."""
+    (mail,) = await made(queue, 1)
+    written = CANCEL.payload()
+    signed = CANCEL.signed(desk.secret, new_id())
+    other = bulk.Order(action=Action.CANCEL, filter=Filter(), who="ann")
+    for forged in (written, {**written, "signature": "0" * 64}, {**written, "signature": "é"}):
+        id = await by_sql(queue, forged)
+        assert "was not given by this dashboard" in await refused(queue, desk, id)
+    id = await by_sql(queue, signed)  # as it stands in another job
+    assert "copied from another job" in await refused(queue, desk, id)
+    for changed in (
+        {"action": "requeue"},
+        {"filter": other.payload()["filter"]},
+        {"who": "eve"},
+        {"action": "reprioritise", "priority": 3},
+    ):
+        id = new_id()
+        id = await by_sql(queue, {**CANCEL.signed(desk.secret, id), **changed}, id)
+        assert "HOWDAH_WEB_SECRET" in await refused(queue, desk, id)
+    assert (await queue.get(mail)).status is State.PENDING
+
+
+async def test_an_order_of_another_secret_moves_nothing(desk: Desk, queue: Queue) -> None:
+    (mail,) = await made(queue, 1)
+    id = await ordered(queue, CANCEL, SECRET)
+    assert "was not given by this dashboard" in await refused(queue, desk, id)
+    assert (await queue.get(mail)).status is State.PENDING
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Filter(fingerprint=""),
+        Filter(error="", worker_id=""),
+        Filter(priority=0, attempts_from=0, attempts_to=0),
+        Filter(),
+        Filter(
+            status=(State.FAILED,),
+            job_type=("é",),
+            created_to=datetime(2026, 1, 2, 3, 4, 5, 6, timezone(timedelta(hours=2))),
+            payload=(("a", "b"),),
+        ),
+    ],
+)
+async def test_an_order_is_kept_exactly(desk: Desk, queue: Queue, asked: Filter) -> None:
+    order = bulk.Order(action=Action.REQUEUE, filter=asked, who="ann")
+    id = await ordered(queue, order, desk.secret)
+    kept = (await queue.get(id)).data
+    again = msgspec.convert(kept, bulk.Order)
+    assert again == order
+    again.check(desk.secret, id, kept["signature"])
+
+
+async def test_a_group_without_an_error_is_retried_alone(desk: Desk, queue: Queue) -> None:
+    silent, loud = await failed(queue, 2)
+    await queue.store.fetch("update howdah.jobs set last_error = null where id = $1", silent)
+    groups = (await failures(queue.store)).groups
+    (group,) = [one for one in groups if one.fingerprint == ""]
+    id = await bulk.start(desk, "ann", Action.REQUEUE, group.filter)
+    assert (await ended(queue, id)).result == {"matched": 1, "moved": 1}
+    assert (await queue.get(silent)).status is State.PENDING
+    assert (await queue.get(loud)).status is State.FAILED
 
 
 async def test_nobody_stays_when_it_is_done_and_the_queue_knows_no_more_than_before(

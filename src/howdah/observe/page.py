@@ -229,7 +229,7 @@ class _Query:
             self._above.append(f"position(lower({given}::text) in lower(last_error)) > 0")
         if wanted.fingerprint is not None:
             given = self._arg(wanted.fingerprint)
-            self._above.append(f"howdah.fingerprint(last_error) = {given}::text")
+            self._above.append(f"howdah.fingerprint(coalesce(last_error, '')) = {given}::text")
         for key, value in wanted.payload:
             self._above.append(f"({self._has(key, value)})")
 

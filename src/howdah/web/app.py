@@ -93,7 +93,7 @@ def dashboard(
         },
         lifespan=_lifespan,
     )
-    app.state.desk = Desk(queue, settings)
+    app.state.desk = Desk(queue, settings, seats.secret)
     app.state.login = next(
         (door.path for door in doors if isinstance(door, Route) and door.path == "/login"), None
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 from datetime import timedelta
 from typing import Any
 
@@ -31,11 +32,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Desk:
-    """A queue and the settings of its dashboard."""
+    """A queue, the settings of its dashboard, and the secret that it signs with."""
 
-    def __init__(self, queue: Queue, settings: Settings) -> None:
+    def __init__(self, queue: Queue, settings: Settings, secret: str | None = None) -> None:
         self.queue: Queue = queue
         self.settings: Settings = settings
+        self.secret: str = secret or secrets.token_urlsafe(32)
 
     @property
     def store(self) -> Store:

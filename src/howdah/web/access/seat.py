@@ -38,8 +38,8 @@ class Seats:
     def __init__(self, secret: str | None = None, lasts: timedelta = LASTS) -> None:
         if secret and len(secret) < SHORTEST:
             raise BadInput(f"the secret of a dashboard has {SHORTEST} characters at least")
-        self._secret = secret or secrets.token_urlsafe(32)
-        self._signer = URLSafeTimedSerializer(self._secret, salt="howdah.web.seat")
+        self.secret: str = secret or secrets.token_urlsafe(32)
+        self._signer = URLSafeTimedSerializer(self.secret, salt="howdah.web.seat")
         self._lasts = int(lasts.total_seconds())
 
     def who(self, request: Request) -> str | None:
@@ -71,7 +71,7 @@ class Seats:
 
     def pledge(self, who: str) -> str:
         """Return the word that a form of ours carries, and that a foreign page cannot know."""
-        return hmac.new(self._secret.encode(), f"pledge:{who}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self.secret.encode(), f"pledge:{who}".encode(), hashlib.sha256).hexdigest()
 
     def kept(self, who: str, word: str) -> bool:
         return hmac.compare_digest(self.pledge(who).encode(), word.encode())

@@ -38,10 +38,11 @@ CAP = 1000  # jobs that are counted to see whether a bulk job is among them
 
 
 class Hands:
-    """Runs the bulk jobs of one queue."""
+    """Runs the bulk jobs of one queue, those that were ordered with this secret."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, secret: str) -> None:
         self._queue = queue
+        self._secret = secret
         self._task: asyncio.Task[None] | None = None
         self._needed = False
         self._look_at = 0.0
@@ -80,7 +81,7 @@ class Hands:
         if not await self._any_left(queue):
             return
         registry = Registry()
-        registry.add(job(queue), BULK, Rules(fail_on=(BadInput,)))
+        registry.add(job(queue, self._secret), BULK, Rules(fail_on=(BadInput,)))
         worker = Worker(queue.store, registry.handlers, concurrency=SLOTS, grace=timedelta())
         async with worker:
             while await self._any_left(queue):
@@ -102,7 +103,7 @@ _known: WeakKeyDictionary[Desk, Hands] = WeakKeyDictionary()
 def hands_of(desk: Desk) -> Hands:
     """Return who runs the bulk jobs of a desk."""
     if desk not in _known:
-        _known[desk] = Hands(desk.queue)
+        _known[desk] = Hands(desk.queue, desk.secret)
     return _known[desk]
 
 

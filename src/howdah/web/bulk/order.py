@@ -3,13 +3,20 @@
 Comes after  actions.py
 Comes before walk.py    which does it
 
+An order is signed with the dashboard's secret, for the id of its job: whoever may enqueue could
+write an order, and only the signature tells that a person gave it.
+
 A clone is not among it: done twice, it would leave twice as many jobs, and a job may always run
 twice.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -49,11 +56,30 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     def payload(self) -> dict[str, Any]:
         """Write it down without what was not asked for."""
         said: dict[str, Any] = msgspec.to_builtins(self)
-        said["filter"] = {name: value for name, value in said["filter"].items() if value}
-        for name in ("priority", "attempts_from", "attempts_to"):  # where 0 is a number too
-            if (value := getattr(self.filter, name)) is not None:
-                said["filter"][name] = value
-        return {name: value for name, value in said.items() if value is not None}
+        said["filter"] = _asked_for(said["filter"])
+        return _asked_for(said)
+
+    def signed(self, secret: str, id: UUID) -> dict[str, Any]:
+        """Write it down as the payload of this job."""
+        return {**self.payload(), "signature": self._signature(secret, id)}
+
+    def check(self, secret: str, id: UUID, signature: str) -> None:
+        """Refuse an order that nobody gave in a dashboard with this secret, or not for this job."""
+        if not hmac.compare_digest(self._signature(secret, id).encode(), signature.encode()):
+            raise BadInput(
+                "this order was not given by this dashboard, or it was copied from another job, so "
+                "nothing was done; a dashboard with a secret of its own (HOWDAH_WEB_SECRET) knows "
+                "its orders also after a restart"
+            )
+
+    def _signature(self, secret: str, id: UUID) -> str:
+        said = json.dumps([str(id), self.payload()], sort_keys=True)
+        return hmac.new(secret.encode(), f"bulk:{said}".encode(), hashlib.sha256).hexdigest()
+
+
+def _asked_for(said: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what lets all through; 0 and an empty text do not."""
+    return {name: value for name, value in said.items() if value not in (None, (), [])}
 
 
 def narrowed(wanted: Filter, action: Action) -> Filter | None:

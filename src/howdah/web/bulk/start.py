@@ -10,7 +10,9 @@ from uuid import UUID
 
 import msgspec
 
-from howdah import observe
+from howdah import observe, payload
+from howdah.enqueue import draft, enqueue
+from howdah.ids import new_id
 from howdah.job import Priority
 from howdah.observe import Count, Filter, TookTooLong
 from howdah.web.actions import Action
@@ -39,12 +41,14 @@ async def start(
 ) -> UUID:
     """Hand over the job that does it, and see to it that somebody runs it; returns its id."""
     order = Order(action=action, filter=wanted, who=who, priority=priority)
-    said = order.payload()
-    handle = await desk.queue.enqueue(
-        BULK, said, priority=int(Priority.EXPLICIT), max_attempts=ATTEMPTS
+    id = new_id()
+    signed = payload.encode(order.signed(desk.secret, id), "the order")
+    await enqueue(
+        desk.store,
+        draft(BULK, signed, priority=int(Priority.EXPLICIT), max_attempts=ATTEMPTS, id=id),
     )
     facts = {} if priority is None else {"priority": priority}
-    matching = msgspec.json.encode(said["filter"]).decode()
-    desk.note(who, "bulk", str(handle.id), action=action, filter=matching, **facts)
+    matching = msgspec.json.encode(order.payload()["filter"]).decode()
+    desk.note(who, "bulk", str(id), action=action, filter=matching, **facts)
     hands_of(desk).needed()
-    return handle.id
+    return id

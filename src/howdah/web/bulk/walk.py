@@ -124,13 +124,19 @@ class _Way:
         return f"{walked.matched:,} of {'' if known.more else 'about '}{known}"
 
 
-def job(queue: Queue) -> Any:
-    """Make the function of a bulk job that works on this queue."""
+def job(queue: Queue, secret: str) -> Any:
+    """Make the function of a bulk job: it works on this queue, and obeys who has the secret."""
 
     async def bulk(
-        ctx: JobContext, action: Action, filter: Filter, who: str, priority: int | None = None
+        ctx: JobContext,
+        action: Action,
+        filter: Filter,
+        who: str,
+        priority: int | None = None,
+        signature: str = "",
     ) -> dict[str, int]:
         order = Order(action=action, filter=filter, who=who, priority=priority)
+        order.check(secret, ctx.id, signature)
         return await walk(queue, ctx, order)
 
     return bulk

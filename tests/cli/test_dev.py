@@ -125,6 +125,8 @@ def test_told_to_go_it_ends_the_worker_too(
     write(tmp_path, "hello")
     with dev(tmp_path, "--dsn", cli.dsn) as running:
         pid = the_workers_process(jobs)
+        # a terminal's Ctrl-C is for the parent alone: twice told, a worker would not let jobs end
+        assert os.getpgid(pid) != os.getpgid(running.process.pid)
         running.process.send_signal(number)
         assert running.process.wait(15) == 0
         assert is_gone(pid)

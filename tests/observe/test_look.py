@@ -16,10 +16,18 @@ from tests.stories.server import PgServer
 from tests.support import Database
 
 
-async def test_a_look_that_takes_too_long_is_stopped_by_the_server(queue: Queue) -> None:
+async def test_a_look_that_takes_too_long_is_stopped_by_the_server(
+    queue: Queue, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "PATIENCE", 3600)  # we would wait for it to the end
+    backend = await look.fetchval(queue.store, look.WITHIN, "select pg_backend_pid()")
     with pytest.raises(observe.TookTooLong, match=r"within 0\.05 s"):
-        await look.fetch(queue.store, timedelta(milliseconds=50), "select pg_sleep(60)")
-    assert await look.fetchval(queue.store, look.WITHIN, "select 1") == 1
+        await look.fetch(queue.store, timedelta(milliseconds=50), "select pg_sleep(20)")
+    other = Database(dsn)
+    assert other.value("select state from pg_stat_activity where pid = %s", backend) == "idle"
+    other.close()
+    # the connection was not given up
+    assert await look.fetchval(queue.store, look.WITHIN, "select pg_backend_pid()") == backend
     # nothing of it stays on the connection
     assert await queue.store.fetchval("show statement_timeout") == "0"
 

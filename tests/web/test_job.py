@@ -67,10 +67,20 @@ async def test_numbers_are_shown_as_they_were_written(
     assert whole.headers["content-type"].startswith("text/plain")
     assert f'"big": {BIG}' in whole.text
     assert '"price": 1.10' in whole.text
-    (claimed,) = await queue.claim(["pay"], 1, worker_id="w")
-    await queue.complete(claimed, {"sum": int(BIG)})
-    assert f'"sum": {BIG}' in seen((await client.get(f"/jobs/{id}")).text)
-    assert f'"sum": {BIG}' in (await client.get(f"/jobs/{id}/result.json")).text
+    await queue.claim(["pay"], 1, worker_id="w")
+    await queue.store.fetch(
+        "select howdah.emit('w', array[$1::uuid], array[1], array['tipped'], array[$2::jsonb])",
+        id,
+        '{"tip": 0.50}',
+    )
+    ended = "update howdah.jobs set status = 'completed', result = $2::jsonb where id = $1"
+    await queue.store.fetch(ended, id, f'{{"sum": {BIG}, "rest": 2.50}}')
+    text = seen((await client.get(f"/jobs/{id}")).text)
+    whole = await client.get(f"/jobs/{id}/result.json")
+    for digits in (f'"sum": {BIG}', '"rest": 2.50'):
+        assert digits in text
+        assert digits in whole.text
+    assert '"tip": 0.50' in text
     assert (await client.get(f"/jobs/{id}/secrets.json")).status_code == 404
     found = await exact(queue.store, id)
     assert f'"big": {BIG}' in found.data

@@ -112,12 +112,16 @@ def is_text(text: str) -> bool:
 
 
 def decode(raw: str | None) -> Any:
-    """Decode JSON as it came from the database; nested too deep for Python, it stays text."""
+    """Decode JSON as it came from the database; what Python cannot read stays text.
+
+    That is what is nested too deep, and what has a number of more than 4,300 digits, or one that
+    no float can hold.
+    """
     if raw is None:
         return None
     try:
         return msgspec.json.decode(raw)
-    except RecursionError:
+    except (RecursionError, msgspec.DecodeError):
         return raw
 
 

@@ -21,6 +21,7 @@ from howdah.observe import Count, Filter, crew, failures, page, reprioritise
 from howdah.states import State
 from howdah.web import bulk
 from howdah.web.actions import Action
+from howdah.web.bulk import counted as counting
 from howdah.web.bulk import walk
 from howdah.web.desk import Desk, Settings
 from tests.support.waiting import eventually
@@ -206,7 +207,7 @@ async def test_beyond_what_is_counted_it_says_so_and_still_moves(
     desk: Desk, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(walk, "PAGE", 10)
-    monkeypatch.setattr(walk, "EXACTLY", 100)
+    monkeypatch.setattr(counting, "EXACTLY", 100)
     for _ in range(20):
         await made(queue, 100)
     id = await bulk.start(desk, "ann", Action.CANCEL, Filter(job_type=("mail",)))

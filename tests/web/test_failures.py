@@ -144,3 +144,4 @@ async def test_jobs_without_an_error_are_shown_and_not_retried_as_a_group(
     html = (await client.get("/failures")).text
     assert "No error was given" in html
     assert "Retry the group" not in html
+    assert 'href="/jobs?' not in html  # a filter by no words would show more than the group

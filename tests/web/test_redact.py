@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from howdah import payload
-from howdah.web.redact import MARK, redacted
+from howdah.web.redact import MARK, asks_for_hidden, redacted
 
 KEYS = frozenset({"password", "token"})
 
@@ -54,3 +54,20 @@ def test_nothing_hides_beside_a_number_that_cannot_be_read() -> None:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "hidden"),
+    [
+        ("to", "kim", False),
+        ("TOKEN", "kim", True),
+        ("to", '{"a": [{"Token": 1}]}', True),
+        ("to", '{"a": "token"}', False),
+        ("to", '{"Token": 1, "n": ' + "1" * 5_000 + "}", True),
+        ("to", "[" * 100_000 + "]" * 100_000, True),  # nobody can tell what it has
+    ],
+    ids=["plain", "key", "within", "value", "huge number", "deep"],
+)
+def test_nobody_looks_for_what_is_hidden(key: str, value: str, hidden: bool) -> None:
+    assert asks_for_hidden(key, value, frozenset({"token"})) is hidden
+    assert not asks_for_hidden(key, value, frozenset())

@@ -8,7 +8,6 @@ field and stays as it was typed; the jobs are then not looked for at all.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,7 @@ from howdah.job import Priority
 from howdah.observe import Filter
 from howdah.observe.wording import instant
 from howdah.states import State
+from howdah.web.redact import asks_for_hidden
 
 FIELDS = (
     "status",
@@ -176,25 +176,11 @@ def _payload(said: str, redact: frozenset[str]) -> tuple[str, str]:
     key, value = key.strip(), value.strip()
     if not sign or not key:
         raise Wrong(f"Say key=value: “{said}” has no {'key' if sign else '='}.")
-    if any(name.casefold() in redact for name in (key, *_keys(value))):
+    if asks_for_hidden(key, value, redact):
         raise Wrong("What stands under this key is hidden here, so nobody can look for it.")
     if "\\u0000" in value:
         raise Wrong("A NUL character is found nowhere.")
     return key, value
-
-
-def _keys(value: str) -> list[str]:
-    """Return the keys at any depth, should the value be JSON."""
-    found: list[str] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        found.extend(key for key, _ in pairs)
-
-    try:
-        json.loads(value, object_pairs_hook=note)
-    except (ValueError, RecursionError):
-        return []
-    return found
 
 
 def query_of(wanted: Filter) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ whole: better nothing than a secret.
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 import msgspec
@@ -49,3 +50,21 @@ def _is_unread(text: str) -> bool:
     except msgspec.DecodeError:
         return False
     return False
+
+
+def asks_for_hidden(key: str, value: str, keys: frozenset[str]) -> bool:
+    """Whether a search for this would tell of what is hidden: who may not see it may not guess."""
+    if not keys:
+        return False
+    found = [key]
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        found.extend(name for name, _ in pairs)
+
+    try:
+        json.loads(value, object_pairs_hook=note, parse_int=str)
+    except ValueError:
+        pass  # plain text has no keys
+    except RecursionError:
+        return True  # nobody can tell what it has
+    return any(name.casefold() in keys for name in found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -13,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from howdah.errors import BadInput
 from howdah.observe import Filter
 from howdah.states import State
+from howdah.web.redact import asks_for_hidden
 
 LARGEST = 2**31 - 1
 
@@ -73,20 +73,6 @@ class WhichPage(Which, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def _pair(said: str, redact: frozenset[str]) -> tuple[str, str]:
     key, _, value = said.partition("=")
-    if redact and any(name.casefold() in redact for name in (key, *_keys(value))):
+    if asks_for_hidden(key, value, redact):
         raise BadInput(f"what stands under {key!r} is hidden here, so nobody can look for it")
     return key, value
-
-
-def _keys(value: str) -> list[str]:
-    """Return the keys at any depth, should the value be JSON."""
-    found: list[str] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        found.extend(key for key, _ in pairs)
-
-    try:
-        json.loads(value, object_pairs_hook=note)
-    except (ValueError, RecursionError):
-        return []
-    return found

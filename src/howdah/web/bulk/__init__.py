@@ -1,6 +1,7 @@
 """Bulk: do something to all jobs that match, as a job with its own progress.
 
     order.py   what is asked for: an action, a filter, who; signed, so that only a dashboard orders
+    counted.py how many jobs match, as exactly as there is time for
     walk.py    the job itself: page by page, from the newest job to the oldest
     hands.py   the small worker inside the dashboard that runs such jobs, while there are any
     start.py   hands an order over, after a look at how much it will be

@@ -27,7 +27,6 @@ from howdah.states import State
 from howdah.web.actions import Action
 
 BULK = "howdah.bulk"  # the type of the jobs
-EXACTLY = 100_000  # so many are counted one by one, when there is time
 MOVES: dict[Action, tuple[State, ...]] = {
     Action.CANCEL: (State.PENDING, State.CLAIMED, State.RUNNING),
     Action.REQUEUE: (State.FAILED, State.CANCELLED),

@@ -10,14 +10,15 @@ from uuid import UUID
 
 import msgspec
 
-from howdah import observe, payload
+from howdah import payload
 from howdah.enqueue import draft, enqueue
 from howdah.ids import new_id
 from howdah.job import Priority
-from howdah.observe import Count, Filter, TookTooLong
+from howdah.observe import Count, Filter
 from howdah.web.actions import Action
+from howdah.web.bulk.counted import counted
 from howdah.web.bulk.hands import hands_of
-from howdah.web.bulk.order import BULK, EXACTLY, Order, narrowed
+from howdah.web.bulk.order import BULK, Order, narrowed
 from howdah.web.desk import Desk
 
 ATTEMPTS = 10
@@ -26,14 +27,7 @@ ATTEMPTS = 10
 async def count(desk: Desk, action: Action, wanted: Filter) -> Count | None:
     """Count what an action would move, as exactly as there is time for; None: not even roughly."""
     own = narrowed(wanted, action)
-    if own is None:
-        return Count()
-    for limits in ({"cap": EXACTLY, "depth": 2 * EXACTLY}, {}):
-        try:
-            return await observe.count(desk.store, own, **limits, within=desk.within)
-        except TookTooLong:
-            continue
-    return None
+    return Count() if own is None else await counted(desk.store, own, desk.within)
 
 
 async def start(

@@ -19,10 +19,11 @@ import msgspec
 
 from howdah import observe
 from howdah.client import Queue
-from howdah.observe import Count, Filter, TookTooLong
+from howdah.observe import Count, Filter
 from howdah.run.context import JobContext
 from howdah.web.actions import Action, move
-from howdah.web.bulk.order import BULK, EXACTLY, Order, narrowed
+from howdah.web.bulk.counted import counted
+from howdah.web.bulk.order import BULK, Order, narrowed
 
 PAGE = 1000  # jobs that are moved at once
 WITHIN = timedelta(seconds=30)  # nobody waits for a page of this
@@ -98,13 +99,7 @@ class _Way:
     @classmethod
     async def of(cls, queue: Queue, wanted: Filter, walked: Walked) -> _Way:
         """Count what there is to do; beyond what can be counted, look how far back it reaches."""
-        total: Count | None = None
-        for limits in ({"cap": EXACTLY, "depth": 2 * EXACTLY}, {}):
-            try:
-                total = await observe.count(queue.store, wanted, **limits, within=WITHIN / 5)
-                break
-            except TookTooLong:
-                continue
+        total = await counted(queue.store, wanted, WITHIN / 5)
         ends = await observe.ends(queue.store, wanted, within=WITHIN)
         first, last = (0, 0) if ends is None else (end.int for end in ends)
         return cls(total, walked.matched, first, last)

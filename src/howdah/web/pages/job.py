@@ -28,7 +28,7 @@ from howdah.web.body import form_of
 from howdah.web.desk import Desk, desk_of, who_of
 from howdah.web.filter_form import Wrong
 from howdah.web.page import Page
-from howdah.web.pages.jobs import priority_of
+from howdah.web.pages.jobs import priority_for
 from howdah.web.redact import redacted
 
 
@@ -107,7 +107,7 @@ async def act(request: Request) -> Response:
     except ValueError:
         raise BadInput(f"nothing is called {request.path_params['action']!r} here") from None
     try:
-        priority = priority_of(said.get("priority", "")) if action is Action.REPRIORITISE else None
+        priority = priority_for(action, said)
     except Wrong as error:
         return flash.redirect(request, here, str(error))
     moved = await on_jobs(desk_of(request), who_of(request), action, [id], priority)

@@ -189,7 +189,7 @@ async def act(request: Request) -> Response:
         return flash.redirect(request, back, "No job was ticked, so nothing was done.")
     action = action_of(said.get("action", ""))
     try:
-        priority = priority_of(said.get("priority", "")) if action is Action.REPRIORITISE else None
+        priority = priority_for(action, said)
     except Wrong as error:
         return flash.redirect(request, back, f"{error} Nothing was done.")
     moved = await on_jobs(desk_of(request), who_of(request), action, ids, priority)
@@ -204,11 +204,14 @@ def action_of(said: str) -> Action:
     raise BadInput("say what shall be done: press one of the buttons")
 
 
-def priority_of(said: str) -> int:
-    """Read a priority that somebody typed; raises Wrong."""
-    if not said.strip():
+def priority_for(action: Action, said: dict[str, str]) -> int | None:
+    """Read the priority that somebody typed, where the action gives one; raises Wrong."""
+    if action is not Action.REPRIORITISE:
+        return None
+    typed = said.get("priority", "")
+    if not typed.strip():
         raise Wrong("Say which priority the jobs shall have.")
-    return filter_form.priority(said)
+    return filter_form.priority(typed)
 
 
 def _id(said: str) -> UUID:

@@ -24,7 +24,7 @@ from howdah.web.body import form_of
 from howdah.web.desk import Desk, desk_of, who_of
 from howdah.web.filter_form import Form, Wrong
 from howdah.web.page import Page
-from howdah.web.pages.jobs import ON_MANY, action_of, priority_of
+from howdah.web.pages.jobs import ON_MANY, action_of, priority_for
 
 _HAPPENS: dict[Action, str] = {
     Action.REQUEUE: "Each of them goes back in line and gets one more attempt.",
@@ -72,7 +72,7 @@ async def start(request: Request) -> Response:
     if wanted is None:
         raise BadInput("no job in these states can be moved like this")
     try:
-        priority = priority_of(said.get("priority", "")) if action is Action.REPRIORITISE else None
+        priority = priority_for(action, said)
     except Wrong as error:
         raise BadInput(str(error)) from None
     id = await bulk.start(desk, who, action, wanted, priority)

@@ -6,11 +6,25 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+import click
 import msgspec
 
+from howdah.cli.options import Decorated
 from howdah.cli.words import clean
 
 LEVELS = ("debug", "info", "warning", "error")
+
+
+def log_level_option(command: Decorated) -> Decorated:
+    """Give a command `--log-level`."""
+    levels = click.Choice(LEVELS)
+    return click.option("--log-level", type=levels, default="info", show_default=True)(command)
+
+
+def log_json_option(command: Decorated) -> Decorated:
+    """Give a command `--log-json`."""
+    said = "Log one JSON object per line."
+    return click.option("--log-json", is_flag=True, help=said)(command)
 
 
 class Plain(logging.Formatter):

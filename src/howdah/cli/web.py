@@ -13,7 +13,7 @@ import click
 
 from howdah import Queue
 from howdah.cli import ground
-from howdah.cli.log import LEVELS, log_to_stderr
+from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option
 from howdah.errors import BadInput
 
@@ -62,8 +62,8 @@ MISSING = "the dashboard needs its extra: pip install 'howdah[web]'"
     "--redact", metavar="KEY", multiple=True, help="Never show values under this payload key."
 )
 @click.option("--prefix", default="", metavar="PATH", help="The path that a proxy serves it below.")
-@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
-@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+@log_level_option
+@log_json_option
 @dsn_option
 def web(
     host: str,

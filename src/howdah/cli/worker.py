@@ -18,7 +18,7 @@ import click
 
 from howdah import Queue, Worker
 from howdah.cli.load import load_queue
-from howdah.cli.log import LEVELS, log_to_stderr
+from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option, duration
 from howdah.errors import BadInput
 from howdah.loop import new_event_loop
@@ -90,8 +90,8 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     help="Where to be told of new jobs, if a pooler such as PgBouncer answers at --dsn.  "
     "[default: HOWDAH_LISTEN_DSN]",
 )
-@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
-@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+@log_level_option
+@log_json_option
 @dsn_option
 def worker(
     target: str,

@@ -15,7 +15,7 @@ import click
 from howdah import Queue
 from howdah.cli import ground
 from howdah.cli.dev.reload import Reload
-from howdah.cli.log import LEVELS, log_to_stderr
+from howdah.cli.log import log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option
 from howdah.cli.web import MISSING
 from howdah.errors import BadInput
@@ -42,7 +42,7 @@ HOST = "127.0.0.1"
     show_default=True,
     help="Jobs at once.",
 )
-@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@log_level_option
 @dsn_option
 def dev(target: str, port: int, concurrency: int, log_level: str, dsn: str | None) -> None:
     """Work and watch while you write.

@@ -17,12 +17,14 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statements: list[str] = []
+        self.limits: set[timedelta] = set()
         fetch = look.fetch
 
         async def listened(
             store: Store, within: timedelta, sql: str, *args: object
         ) -> Sequence[asyncpg.Record]:
             self.statements.append(sql)
+            self.limits.add(within)
             return await fetch(store, within, sql, *args)
 
         monkeypatch.setattr(look, "fetch", listened)

@@ -112,6 +112,7 @@ def test_no_statement_of_the_source_has_a_value_pasted_in() -> None:
                 pasted |= {(path, ast.unparse(hole.value)) for hole in holes}
     assert pasted <= {
         ("store/ask.py", "JOB_COLUMNS"),
+        ("store/bundle.py", "tables()"),
         ("store/ask.py", "' and '.join(where)"),
         ("store/call.py", "JOB_COLUMNS"),
         ("store/call.py", "_CLAIM_COLUMNS"),

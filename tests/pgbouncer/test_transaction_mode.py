@@ -122,7 +122,7 @@ async def test_a_worker_beats_and_its_locks_are_nobody_elses(
         await eventually(beats, "a second beat")
         assert sessions_that_listen(bouncer, database) <= 1
     complaints = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
-    ours = [said for said in complaints if "howdah_test_" not in said]  # of no other test's database
+    ours = [said for said in complaints if "howdah_test_" not in said]  # not another test
     assert [said for said in ours if not said.startswith("store.pooled")] == []
     with psycopg.connect(bouncer.direct(database), autocommit=True) as connection:
         left = connection.execute(

@@ -458,5 +458,6 @@ class Worker:
                 "slots": self._concurrency,
                 "running": len(self._attempts),
                 "job_types": self._line.job_types,
+                "leaving": self._stopping.is_set(),
             }
         ).decode()

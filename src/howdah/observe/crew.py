@@ -43,15 +43,16 @@ class WorkerNow(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None
     beat_at: datetime | None
     silent_for: timedelta | None
-    draining: bool
+    draining: bool  # asked to leave, or about to
     holds: int
-    info: dict[str, Any]  # host, pid, version, slots, running, job_types
+    info: dict[str, Any]  # host, pid, version, slots, running, job_types, leaving
     attempts: list[Attempt]  # the first that began, SHOWN at most
 
 
 async def crew(store: Store, *, within: timedelta = look.WITHIN) -> list[WorkerNow]:
     """Return the workers, the living first."""
     rows = await look.fetch(store, within, "select * from howdah.crew($1)", SHOWN)
+    said = [_object(payload.decode(row["info"])) for row in rows]
     return [
         WorkerNow(
             id=row["id"],
@@ -60,12 +61,12 @@ async def crew(store: Store, *, within: timedelta = look.WITHIN) -> list[WorkerN
             started_at=row["started_at"],
             beat_at=row["beat_at"],
             silent_for=row["silent_for"],
-            draining=row["draining"],
+            draining=row["draining"] or info.get("leaving") is True,
             holds=row["holds"],
-            info=_object(payload.decode(row["info"])),
+            info=info,
             attempts=msgspec.json.decode(row["attempts"], type=list[Attempt]),
         )
-        for row in rows
+        for row, info in zip(rows, said, strict=True)
     ]
 
 

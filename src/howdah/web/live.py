@@ -8,9 +8,8 @@ sends it on only when it differs from what was sent before. A drawing that fails
 and tried again; the page stays as it was. A stage ends when nobody looks.
 
 Drawings keep the database busy for a fiftieth of the time at most, however many look: after each
-one nobody draws for 50 times as long as its looks cost. Lists have the larger share of that, and
-pages of single jobs the rest, so that progress moves beside a heavy list. `python -m
-bench.dashboard` measures what it comes to.
+one nobody draws for 50 times as long as its looks cost. Lists and pages of single jobs have each a
+share of that, so that progress moves beside a heavy list. bench/dashboard.py measures it.
 """
 
 from __future__ import annotations

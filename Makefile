@@ -34,6 +34,7 @@ demo: $(BASE)  ## see the product on a PostgreSQL of its own, in half a minute
 	@$(RUN) howdah demo
 
 test: $(READY)  ## run the tests on a real PostgreSQL
+	@$(RUN) tests.support.debian
 	$(RUN) pytest -n 4 --dist loadgroup -q
 
 test-matrix: $(READY)  ## run the engine's tests on PostgreSQL 14, 15, 16, 17 and 18

@@ -155,11 +155,15 @@ class Worker:
             held=self._attempts.held,
             lost=self._attempts.lose,
         )
-        if not await self._arrive():
-            return
+        try:
+            if not await self._arrive():
+                return
+            await self._heartbeat.start()
+            await self._doorbell.start()
+        except asyncio.CancelledError:
+            await self._turn_back()
+            raise
         self._started = True
-        await self._heartbeat.start()
-        await self._doorbell.start()
         for name, loop in (
             ("claim", self._claim_loop()),
             ("settle", self._settler.run()),
@@ -199,6 +203,14 @@ class Worker:
                     await self._stopping.wait()
             wait = min(wait * 2, 5.0)
         return False
+
+    async def _turn_back(self) -> None:
+        """Leave nothing behind that would look like a worker: it was stopped on its way in."""
+        await self._doorbell.stop()
+        await self._heartbeat.stop()
+        with suppress(HowdahError, TimeoutError):
+            async with asyncio.timeout(2):
+                await call.leave(self._store, self.id)
 
     def _go(self, name: str, loop: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(loop, name=f"howdah-{name}")

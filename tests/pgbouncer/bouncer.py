@@ -3,49 +3,32 @@
 Few server connections and many clients, so that two statements of one client meet different
 sessions all the time: what depends on a session breaks here within a few calls.
 
-PgBouncer is found on PATH, or installed from Debian's package by whoever is root. Otherwise the
-tests are skipped, and say what to do.
+Where there is none and none can be installed, the tests are skipped, and say what to do.
 """
 
 from __future__ import annotations
 
 import os
 import pwd
-import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests.stories.server import PgServer
+from tests.support.debian import missing, program
 
-HOW = "install Debian's package `pgbouncer`, or any other, so that `pgbouncer` is on PATH"
 
-
-@cache
 def find_pgbouncer() -> str:
-    """Return the program; install it where that is ours to do."""
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
-    if found := shutil.which("pgbouncer", path=path):
-        return found
-    apt = shutil.which("apt-get")
-    if os.geteuid() == 0 and apt is not None:
-        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for words in (
-            ("install", "-y", "--no-install-recommends", "pgbouncer"),
-            ("update",),
-            ("install", "-y", "--no-install-recommends", "pgbouncer"),
-        ):
-            subprocess.run([apt, "-qq", *words], capture_output=True, env=quiet, timeout=300)
-            if found := shutil.which("pgbouncer", path=path):
-                return found
-    pytest.skip(f"PGBOUNCER NOT TESTED: {HOW}")
+    """Return the program, or skip the test."""
+    if (found := program("pgbouncer")) is None:
+        pytest.skip(f"PGBOUNCER NOT TESTED: {missing('pgbouncer')}")
+    return found
 
 
 class Bouncer:

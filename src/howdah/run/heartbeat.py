@@ -58,6 +58,8 @@ class Heartbeat:
         await self._first_beat.wait()
 
     async def stop(self) -> None:
+        if self._thread.ident is None:
+            return  # it never began
         if self._loop is not None and self._stop is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stop.set)

@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix test-ha soak check audit format states sync docs pictures sql bench bench-quick bench-bad-days bench-memory bench-growth
+.PHONY: help setup demo clean test test-matrix test-ha soak check audit format states sync docs pictures sql bench bench-quick bench-bad-days bench-memory bench-growth bench-dashboard
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -108,6 +108,9 @@ bench-memory: $(READY)  ## measure how large workers and producers become: two m
 
 bench-growth: $(READY)  ## measure how cost grows, and draw docs/growth: twenty minutes
 	$(RUN) bench.growth $(BENCH)
+
+bench-dashboard: $(READY)  ## measure what open pages cost the database: two minutes
+	$(RUN) bench.dashboard $(BENCH)
 
 clean:  ## remove the virtual environment and everything that is built
 	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix .bench .ha

@@ -404,8 +404,11 @@ class Worker:
         if not self._behind.nothing:
             return
         if not found and not self._attempts and not self._buffer:
+            unwritten = bool(self._settler.held())
             await self._settler.flushed()
-            if not self._attempts:
+            if unwritten:
+                self._doorbell.ring()  # what was written down may have put a job back in line
+            elif not self._attempts and not self._buffer:
                 self._idle.set()
 
     def _release(self, claims: list[Claim]) -> None:

@@ -1,0 +1,40 @@
+"""`run_until_idle` ends when nothing is left, and what is handed back meanwhile is something."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from howdah import Backoff, Queue
+from howdah.outcomes import Ending
+from howdah.settle import Settler
+from howdah.states import State, Verb
+
+
+async def test_a_job_that_goes_back_while_the_last_endings_are_written_is_done_too(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ending that puts it back in line is written only when the worker has looked and waits."""
+    write = Settler._write  # pyright: ignore[reportPrivateUsage]
+
+    async def late(self: Settler, verb: Verb, endings: Sequence[Ending]) -> dict[Any, Any]:
+        await asyncio.sleep(0.2)
+        return await write(self, verb, endings)
+
+    monkeypatch.setattr(Settler, "_write", late)
+    tried: list[int] = []
+
+    @queue.job(max_attempts=2, backoff=Backoff(first=timedelta()))
+    async def twice() -> None:
+        tried.append(1)
+        if len(tried) == 1:
+            raise OSError("not yet")
+
+    handle = await twice.enqueue()
+    async with queue.worker() as worker:
+        await worker.run_until_idle()
+    assert (await handle.job()).status is State.COMPLETED

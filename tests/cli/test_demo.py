@@ -49,7 +49,7 @@ def test_the_demo_shows_what_it_promises(folder: Path) -> None:
         assert re.search(pattern, done.stdout), pattern
     assert done.stdout.count("✓") == 6
     assert "✗" not in done.stdout
-    assert "howdah worker app:queue" in done.stdout
+    assert "howdah dev app:queue" in done.stdout
     assert list(folder.iterdir()) == []
     until_true(lambda: cleared(folder), "no process is left")
     folder.rmdir()

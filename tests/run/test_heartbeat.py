@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 import time
 from datetime import timedelta
@@ -11,6 +12,8 @@ from datetime import timedelta
 import pytest
 
 from howdah import JobContext, Queue, State
+from howdah.run.heartbeat import Heartbeat
+from tests.support.databases import Databases, away
 from tests.support.waiting import eventually
 
 SHORT = timedelta(milliseconds=500)
@@ -130,3 +133,22 @@ async def test_the_jobs_of_a_silent_worker_are_recovered_by_a_live_one(queue: Qu
 
 async def is_status(queue: Queue, id: object, status: State) -> bool:
     return (await queue.get(str(id))).status is status
+
+
+async def test_a_long_absence_fills_no_log(
+    queue: Queue, dsn: str, databases: Databases, caplog: pytest.LogCaptureFixture
+) -> None:
+    heart = Heartbeat(
+        queue.store,
+        "alone",
+        every=timedelta(milliseconds=20),
+        silent_after=SHORT,
+        info=lambda: "{}",
+        held=list,
+        lost=lambda _: None,
+    )
+    await heart.start()
+    with caplog.at_level(logging.WARNING, logger="howdah.beat"), away(databases, dsn):
+        await eventually(lambda: "missed=8 " in caplog.text, "eight beats are missed")
+    await heart.stop()
+    assert re.findall(r"missed=(\d+)", caplog.text)[:4] == ["1", "2", "4", "8"]

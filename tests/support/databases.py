@@ -89,3 +89,22 @@ class Databases:
     def _execute(self, sql: str) -> None:
         with psycopg.connect(self.server_dsn, autocommit=True) as connection:
             connection.execute(sql.encode())
+
+
+@contextmanager
+def away(databases: Databases, dsn: str) -> Generator[None]:
+    """Throw everybody out of a database and hide it for a while."""
+    name = urlsplit(dsn).path.lstrip("/")
+    with psycopg.connect(databases.server_dsn, autocommit=True) as server:
+
+        def rename(old: str, new: str) -> None:
+            server.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [old]
+            )
+            server.execute(f"alter database {old} rename to {new}".encode())
+
+        rename(name, f"{name}_away")
+        try:
+            yield
+        finally:
+            rename(f"{name}_away", name)

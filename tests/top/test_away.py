@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from urllib.parse import urlsplit
+from contextlib import suppress
 
 import asyncpg
-import psycopg
 import pytest
 
 from howdah import Queue
 from howdah.errors import Unreachable
 from howdah.top.heart import Heart
-from tests.support.databases import Databases
+from tests.support.databases import Databases, away
 from tests.support.waiting import eventually
 from tests.top.support import top, whole_seconds
-
-
-@contextmanager
-def away(databases: Databases, dsn: str) -> Generator[None]:
-    """Throw everybody out of a database and hide it for a while."""
-    name = urlsplit(dsn).path.lstrip("/")
-    with psycopg.connect(databases.server_dsn, autocommit=True) as server:
-
-        def rename(old: str, new: str) -> None:
-            server.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [old]
-            )
-            server.execute(f"alter database {old} rename to {new}".encode())
-
-        rename(name, f"{name}_away")
-        try:
-            yield
-        finally:
-            rename(f"{name}_away", name)
 
 
 async def test_it_says_that_the_database_is_away_and_comes_back_by_itself(

@@ -71,15 +71,20 @@ class Heartbeat:
     async def _beat_until_stopped(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         connection: asyncpg.Connection[Any] | None = None
+        missed = 0  # beats in a row
         while not self._stop.is_set():
             try:
                 if connection is None or connection.is_closed():
                     connection = await self._store.connect()
                 await self._beat(connection)
                 self._on_worker_loop(self._first_beat.set)
-                wait = self._every
+                wait, missed = self._every, 0
             except Exception as error:  # whatever it is, a worker without a beat is worse
-                _log.warning("beat.failed worker=%s error=%s", self._worker_id, error)
+                missed += 1
+                if missed & (missed - 1) == 0:  # more and more seldom: 1, 2, 4, 8 …
+                    _log.warning(
+                        "beat.failed worker=%s missed=%d error=%s", self._worker_id, missed, error
+                    )
                 if connection is not None:
                     connection.terminate()
                 connection = None

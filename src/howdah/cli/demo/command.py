@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -31,7 +32,7 @@ Your turn. Save this as app.py, and use two terminals:
     async def greet(name: str) -> str:
         return f"hello {{name}}"
 
-    $ {howdah} worker app:queue
+    $ {howdah} {work} app:queue
     $ {howdah} enqueue greet name=world --wait"""
 
 
@@ -76,7 +77,8 @@ def _summary(console: Console, played: Played, held: list[Promise]) -> None:
         mark = ("✓ ", "green") if one.held else ("✗ ", "bold red")
         console.print(Text.assemble(mark, one.text))
     console.print()
-    console.print(NEXT.format(howdah=_program()), soft_wrap=True)
+    work = "dev" if find_spec("uvicorn") else "worker"  # with the dashboard, where it is installed
+    console.print(NEXT.format(howdah=_program(), work=work), soft_wrap=True)
 
 
 def _program() -> str:

@@ -198,11 +198,13 @@ def _until_settled(
 ) -> tuple[int, int]:
     """Wait for handlers, then for the store; returns when the first call was and when all was done.
 
-    The store is asked only once every handler was called: asking costs the peer time.
+    The store is asked only once every handler was called, and the handlers seldom until most were:
+    asking costs the peer time.
     """
     until = time.monotonic() + LONGEST_DRAIN
     while (count := reader.count()).calls < jobs:
-        _wait(workers, until, f"{count.calls} of {jobs} jobs had run after {LONGEST_DRAIN:.0f} s")
+        problem = f"{count.calls} of {jobs} jobs had run after {LONGEST_DRAIN:.0f} s"
+        _wait(workers, until, problem, TICK if count.calls > 0.9 * jobs else 10 * TICK)
     until = time.monotonic() + SETTLED_WITHIN
     while True:
         asked = time.monotonic_ns()

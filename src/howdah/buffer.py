@@ -13,6 +13,7 @@ from uuid import UUID
 from howdah.job import Claim
 
 HOLD = 0.08  # seconds a claimed job may wait here
+LONGEST_HOLD = 0.5  # the same where claims take long themselves: others would not have it sooner
 AHEAD = 0.03  # seconds of work to hold ready, beside what goes by while a claim is on its way
 
 
@@ -27,6 +28,7 @@ class Buffer:
         self._rate = 0.0
         self._rated_at = 0.0
         self._took = 0.0
+        self._hold = HOLD
         self.ahead: int = 0  # how many jobs to hold ready
         self._worth = 1
 
@@ -68,17 +70,18 @@ class Buffer:
     def claimed(self, took: float) -> None:
         """Learn how long a claim takes: so long the slots must be kept busy."""
         self._took += (took - self._took) / 4
+        self._hold = min(max(HOLD, 4 * self._took), LONGEST_HOLD)
 
     def _expect(self, rate: float) -> None:
         """Set how many jobs to hold ready at this rate, and how many make a claim worth it."""
         self._rate = rate
-        seconds = min(AHEAD + 2 * self._took, HOLD * 0.75)
+        seconds = min(AHEAD + 3 * self._took, self._hold * 0.75)
         self.ahead = min(int(rate * seconds), 3 * self._batch_size)
         self._worth = max(1, self.ahead // 2)
 
     def held_too_long(self, now: float) -> list[Claim]:
         """Empty the buffer when its jobs have waited long enough, and expect less."""
-        if not self._claims or now - self._since < HOLD:
+        if not self._claims or now - self._since < self._hold:
             return []
         self._expect(self._rate / 4)
         return self.empty()

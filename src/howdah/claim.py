@@ -111,26 +111,35 @@ Look = Callable[[Store, str, int, Line], Awaitable[list[Claim]]]
 
 async def claim(store: Store, worker_id: str, batch_size: int, line: Line) -> list[Claim]:
     """Claim up to so many jobs of the line."""
-    return await _look(store, worker_id, batch_size, line, *line.next_look())
+    stretches, whole = line.next_look()
+    return await _look(store, worker_id, batch_size, line, stretches, whole=whole, in_turn=True)
 
 
 async def look_back(store: Store, worker_id: str, batch_size: int, line: Line) -> list[Claim]:
-    """Claim up to so many jobs from the whole of a line that has become slow."""
-    return await _look(store, worker_id, batch_size, line, line.whole(), True)
+    """Claim up to so many jobs from the whole of a line that has become slow.
+
+    Beside the claims: nobody should wait for so long a look.
+    """
+    return await _look(store, worker_id, batch_size, line, line.whole(), whole=True, in_turn=False)
 
 
 async def _look(
-    store: Store, worker_id: str, batch_size: int, line: Line, stretches: Stretches, whole: bool
+    store: Store,
+    worker_id: str,
+    batch_size: int,
+    line: Line,
+    stretches: Stretches,
+    *,
+    whole: bool,
+    in_turn: bool,
 ) -> list[Claim]:
     began = time.monotonic()
-    claims = await _claim(store, worker_id, batch_size, stretches)
+    for _ in range(RACES):
+        with suppress(LostRace):  # a plain UPDATE ended a job while we locked it
+            claims = await call.claim(store, worker_id, batch_size, stretches, in_turn)
+            break
+    else:
+        claims = await call.claim(store, worker_id, batch_size, stretches, in_turn)
     now = time.monotonic()
     line.looked(claims, now - began, whole, now)
     return claims
-
-
-async def _claim(store: Store, worker_id: str, batch_size: int, line: Stretches) -> list[Claim]:
-    for _ in range(RACES):
-        with suppress(LostRace):  # a plain UPDATE ended a job while we locked it
-            return await call.claim(store, worker_id, batch_size, line)
-    return await call.claim(store, worker_id, batch_size, line)

@@ -111,6 +111,7 @@ class Worker:
         self._room, self._idle = asyncio.Event(), asyncio.Event()
         self._flush_now, self._flushing = asyncio.Event(), asyncio.Lock()
         self._started = False
+        self._holding = False  # whether what is held is looked at again and again
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
 
@@ -168,7 +169,6 @@ class Worker:
             ("claim", self._claim_loop()),
             ("settle", self._settler.run()),
             ("flush", self._flush_loop()),
-            ("hold", self._hold_loop()),
             ("upkeep", self._upkeep.run()),
             ("measures", self._measures.run()),
         ):
@@ -357,6 +357,8 @@ class Worker:
         if claims:
             self._buffer.put(claims, time.monotonic())
             self._fill()
+            if not self._holding:
+                self._look_at_held()
 
     def _found_behind(self, claims: list[Claim]) -> None:
         """Take what a look back found; where some were left out there may be more."""
@@ -415,10 +417,12 @@ class Worker:
         for one in claims:
             self._settler.add(Ending(one, Release()))
 
-    async def _hold_loop(self) -> None:
-        while True:
-            await asyncio.sleep(HOLD / 4)
-            self._release(self._buffer.held_too_long(time.monotonic()))
+    def _look_at_held(self) -> None:
+        """Hand back what is held for too long; while something is held, look again soon."""
+        self._release(self._buffer.held_too_long(time.monotonic()))
+        self._holding = bool(self._buffer)
+        if self._holding:
+            asyncio.get_running_loop().call_later(HOLD / 4, self._look_at_held)
 
     # ── run and report ────────────────────────────────────────────────────────────────────
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
-from howdah.buffer import AHEAD, HOLD, Buffer
+from howdah.buffer import AHEAD, HOLD, LONGEST_HOLD, Buffer
 from howdah.job import Claim
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -77,3 +77,19 @@ def test_what_is_held_for_too_long_is_handed_back_and_less_is_expected() -> None
 def test_a_held_job_never_stands_in_the_way_for_a_tenth_of_a_second() -> None:
     assert HOLD < 0.1
     assert AHEAD < HOLD
+
+
+def test_where_claims_take_long_more_is_held_and_for_longer_but_not_for_ever() -> None:
+    buffer = Buffer(1000)
+    for n in range(10_000):
+        buffer.claimed(took=0.1)
+        buffer.ended(n / 10_000)
+    assert buffer.ahead > 10_000 * HOLD  # enough for the time of a claim, twice over
+    held = claims(100)
+    buffer.put(held, now=1.0)
+    assert buffer.held_too_long(now=1.0 + 3 * HOLD) == []
+    assert buffer.held_too_long(now=1.0 + LONGEST_HOLD) == held
+    for _ in range(100):
+        buffer.claimed(took=60.0)
+    buffer.put(held, now=2.0)
+    assert buffer.held_too_long(now=2.0 + LONGEST_HOLD) == held

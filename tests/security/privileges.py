@@ -22,7 +22,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "wake(text[])": _enqueuers,
     "lock_space()": _enqueuers,
     # claim, run, settle
-    "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[])": _worker,
+    "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[]"
+    ",boolean)": _worker,
     "claim_job_batch(text,text[],integer)": _worker,
     "start(text,uuid[],integer[],interval[])": _worker,
     "progress(text,uuid[],integer[],integer[],text[])": _worker,
@@ -37,6 +38,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "cancel(uuid[],text)": _worker,
     "relaxed()": _worker,
     "announce(uuid[])": _worker,
+    "wait_for_turn(integer)": _worker,
     "refuse_payload(text,integer,integer)": _worker,
     "with_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone)": (
         _worker

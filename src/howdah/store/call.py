@@ -25,7 +25,7 @@ _CLAIM_COLUMNS = (
     "id, job_type, priority, data, attempts, max_attempts, place, created_at, claimed_at"
 )
 _CLAIM = f"""
-    select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7)
+    select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
 """  # noqa: S608 - nothing but the column list is put in
 _CLAIM_TRACED = _CLAIM.replace("claimed_at", "claimed_at, trace")
 
@@ -40,9 +40,11 @@ class Stretches(NamedTuple):
     until_ranks: list[int]
 
 
-async def claim(store: Store, worker_id: str, batch_size: int, line: Stretches) -> list[Claim]:
+async def claim(
+    store: Store, worker_id: str, batch_size: int, line: Stretches, in_turn: bool = True
+) -> list[Claim]:
     sql = _CLAIM if store.tracing is None else _CLAIM_TRACED
-    rows = await store.fetch(sql, worker_id, batch_size, *line)
+    rows = await store.fetch(sql, worker_id, batch_size, *line, in_turn)
     return [Claim(*row) for row in rows]
 
 

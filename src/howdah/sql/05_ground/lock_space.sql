@@ -5,6 +5,7 @@
 --   (lock_space, 3)  one install at a time
 --   (lock_space, 4)  one folding of measures at a time
 --   (lock_space, 5)  one at a time makes or drops days
+--   (lock_space + 1, hash of a job type)  one claim at a time looks for jobs
 
 create or replace function howdah.lock_space() returns int
 language sql immutable parallel safe

@@ -1,6 +1,7 @@
 -- claim · pending → claimed
 --
--- Takes the best jobs of a set of stretches of line, never waiting for another worker.
+-- Takes the best jobs of a set of stretches of line. It waits for no other worker's transaction, only
+-- for its turn to look: see wait_for_turn.sql.
 --
 -- A stretch is a part of one type's line: it begins behind a job (given by its rank, place
 -- and id; rank is `~priority`) and ends with a rank. A whole line is the stretch from
@@ -11,6 +12,7 @@
 --   p_worker_id    who claims; half of the lease
 --   p_batch_size   how many at most
 --   p_job_types, p_after_ranks, p_after_places, p_after_ids, p_until_ranks   the stretches
+--   p_in_turn      false: beside the others, for a look that may take long
 --   returns        the jobs in claim order: highest priority, then oldest
 --
 -- With several stretches it goes in rounds. It looks, without locking, at the next jobs of each,
@@ -22,7 +24,7 @@
 --
 -- Stretches of a paused type are left out, whoever asks: see 75_steer/pause.sql.
 --
--- Locks the rows it takes (for update skip locked). Wakes nobody. A foreign UPDATE that moves a row
+-- Locks the rows it takes (for update skip locked), and its turn while it looks. Wakes nobody. A foreign UPDATE that moves a row
 -- to jobs_finished while we lock it raises 40001: call again, as claim_job_batch does.
 
 create or replace function howdah.claim(
@@ -32,7 +34,8 @@ create or replace function howdah.claim(
     p_after_ranks   int[],
     p_after_places  timestamptz[],
     p_after_ids     uuid[],
-    p_until_ranks   int[]
+    p_until_ranks   int[],
+    p_in_turn       bool default true
 ) returns setof howdah.jobs
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -58,6 +61,9 @@ declare
     v_place  timestamptz;
     v_id     uuid;
     v_rows   tid[]         := '{}';
+    v_space  int           := howdah.lock_space() + 1;
+    v_turn   int           := hashtext(p_job_types[1]);  -- workers of one make ask for the same types
+    v_mine   bool;         -- whether it is our turn
 begin
     if p_worker_id is null or length(p_worker_id) not between 1 and 200 then
         raise exception using errcode = '22023', message = 'p_worker_id must have 1 to 200 characters';
@@ -81,32 +87,85 @@ begin
                 and ~j.priority <= s.until));
     end if;
 
-    if cardinality(v_types) = 1 then
-        v_rows := array(
-            select j.ctid from howdah.jobs_live as j
-            where j.job_type = v_types[1] and j.worker_id is null and j.place is not null
-              and (~j.priority, j.place, j.id) > (v_ranks[1], v_places[1], v_ids[1])
-              and ~j.priority <= v_untils[1]
-              and (j.run_at is null or j.run_at <= v_now)
-              and not exists (select from howdah.paused_types where job_type = v_types[1])
-            order by ~j.priority, j.place, j.id
-            limit p_batch_size
-            for update skip locked);
-        v_types := '{}';
-    else
-        v_shares := array_fill(
-            greatest(4, 2 * p_batch_size / greatest(1, cardinality(v_types))), array[cardinality(v_types)]);
+    if v_types = '{}' then
+        return;
     end if;
+    v_mine := p_in_turn and (pg_try_advisory_lock(v_space, v_turn) or howdah.wait_for_turn(v_turn));
+    begin
+        if cardinality(v_types) = 1 then
+            v_rows := array(
+                select j.ctid from howdah.jobs_live as j
+                where j.job_type = v_types[1] and j.worker_id is null and j.place is not null
+                  and (~j.priority, j.place, j.id) > (v_ranks[1], v_places[1], v_ids[1])
+                  and ~j.priority <= v_untils[1]
+                  and (j.run_at is null or j.run_at <= v_now)
+                  and not exists (select from howdah.paused_types where job_type = v_types[1])
+                order by ~j.priority, j.place, j.id
+                limit p_batch_size
+                for update skip locked);
+            v_types := '{}';
+        else
+            v_shares := array_fill(
+                greatest(4, 2 * p_batch_size / greatest(1, cardinality(v_types))), array[cardinality(v_types)]);
+        end if;
 
-    while v_left > 0 and cardinality(v_types) > 0 loop
-        with seen as materialized (
-            select stretch.share, next.*
+        while v_left > 0 and cardinality(v_types) > 0 loop
+            with seen as materialized (
+                select stretch.share, next.*
+                from unnest(v_types, v_ranks, v_places, v_ids, v_untils, v_shares)
+                         as stretch (job_type, rank, place, id, until, share)
+                cross join lateral (
+                    select line.*, row_number() over () as step
+                    from (
+                        select ~j.priority as rank, j.place, j.id, j.ctid as spot
+                        from howdah.jobs_live as j
+                        where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
+                          and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
+                          and ~j.priority <= stretch.until
+                          and (j.run_at is null or j.run_at <= v_now)
+                        order by ~j.priority, j.place, j.id
+                        limit stretch.share
+                    ) as line
+                ) as next
+            ), known as (  -- how far the order is known; no row: to the end of the line
+                select rank, place, id from seen where step = share order by rank, place, id limit 1
+            ), best as materialized (  -- in claim order
+                select s.rank, s.place, s.id, s.spot from seen as s left join known as k on true
+                where k.id is null or (s.rank, s.place, s.id) <= (k.rank, k.place, k.id)
+                order by s.rank, s.place, s.id limit v_left
+            ), reached as (  -- where the next round begins; no row: there is none
+                (select rank, place, id from best offset v_left - 1)
+                union all
+                (select rank, place, id from known)
+                limit 1
+            )
+            select array(select spot from best), (select rank from reached), (select place from reached),
+                   (select id from reached)
+            into v_best, v_rank, v_place, v_id;
+
+            v_rows := v_rows || array(
+                select taken.spot
+                from unnest(v_best) as best (spot)
+                cross join lateral (
+                    select j.ctid as spot from howdah.jobs_live as j
+                    where j.ctid = best.spot and j.worker_id is null and j.place is not null
+                    limit 1
+                    for update skip locked
+                ) as taken);
+            v_left := p_batch_size - cardinality(v_rows);
+            exit when v_left = 0 or v_rank is null;
+
+            -- Look once more how much each stretch has given: seldom, because shares are ample.
+            select array_agg(stretch.job_type), array_agg(begins.rank), array_agg(begins.place), array_agg(begins.id),
+                   array_agg(stretch.until), array_agg(greatest(1, least(4 * given.jobs, v_left)))
+            into v_types, v_ranks, v_places, v_ids, v_untils, v_shares
             from unnest(v_types, v_ranks, v_places, v_ids, v_untils, v_shares)
                      as stretch (job_type, rank, place, id, until, share)
             cross join lateral (
-                select line.*, row_number() over () as step
+                select count(*) filter (where not line.ahead)::int as jobs,
+                       count(*) = stretch.share or bool_or(line.ahead) as more
                 from (
-                    select ~j.priority as rank, j.place, j.id, j.ctid as spot
+                    select (~j.priority, j.place, j.id) > (v_rank, v_place, v_id) as ahead
                     from howdah.jobs_live as j
                     where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
                       and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
@@ -115,74 +174,36 @@ begin
                     order by ~j.priority, j.place, j.id
                     limit stretch.share
                 ) as line
-            ) as next
-        ), known as (  -- how far the order is known; no row: to the end of the line
-            select rank, place, id from seen where step = share order by rank, place, id limit 1
-        ), best as materialized (  -- in claim order
-            select s.rank, s.place, s.id, s.spot from seen as s left join known as k on true
-            where k.id is null or (s.rank, s.place, s.id) <= (k.rank, k.place, k.id)
-            order by s.rank, s.place, s.id limit v_left
-        ), reached as (  -- where the next round begins; no row: there is none
-            (select rank, place, id from best offset v_left - 1)
-            union all
-            (select rank, place, id from known)
-            limit 1
-        )
-        select array(select spot from best), (select rank from reached), (select place from reached),
-               (select id from reached)
-        into v_best, v_rank, v_place, v_id;
-
-        v_rows := v_rows || array(
-            select taken.spot
-            from unnest(v_best) as best (spot)
+            ) as given
             cross join lateral (
-                select j.ctid as spot from howdah.jobs_live as j
-                where j.ctid = best.spot and j.worker_id is null and j.place is not null
-                limit 1
-                for update skip locked
-            ) as taken);
-        v_left := p_batch_size - cardinality(v_rows);
-        exit when v_left = 0 or v_rank is null;
+                select b.rank, b.place, b.id
+                from (values (stretch.rank, stretch.place, stretch.id, true), (v_rank, v_place, v_id, false))
+                         as b (rank, place, id, own)
+                where b.own = ((stretch.rank, stretch.place, stretch.id) > (v_rank, v_place, v_id))
+            ) as begins
+            where given.more and stretch.until >= v_rank;
+        end loop;
 
-        -- Look once more how much each stretch has given: seldom, because shares are ample.
-        select array_agg(stretch.job_type), array_agg(begins.rank), array_agg(begins.place), array_agg(begins.id),
-               array_agg(stretch.until), array_agg(greatest(1, least(4 * given.jobs, v_left)))
-        into v_types, v_ranks, v_places, v_ids, v_untils, v_shares
-        from unnest(v_types, v_ranks, v_places, v_ids, v_untils, v_shares)
-                 as stretch (job_type, rank, place, id, until, share)
-        cross join lateral (
-            select count(*) filter (where not line.ahead)::int as jobs,
-                   count(*) = stretch.share or bool_or(line.ahead) as more
-            from (
-                select (~j.priority, j.place, j.id) > (v_rank, v_place, v_id) as ahead
-                from howdah.jobs_live as j
-                where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
-                  and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
-                  and ~j.priority <= stretch.until
-                  and (j.run_at is null or j.run_at <= v_now)
-                order by ~j.priority, j.place, j.id
-                limit stretch.share
-            ) as line
-        ) as given
-        cross join lateral (
-            select b.rank, b.place, b.id
-            from (values (stretch.rank, stretch.place, stretch.id, true), (v_rank, v_place, v_id, false))
-                     as b (rank, place, id, own)
-            where b.own = ((stretch.rank, stretch.place, stretch.id) > (v_rank, v_place, v_id))
-        ) as begins
-        where given.more and stretch.until >= v_rank;
-    end loop;
-
-    if v_rows = '{}' then
-        return;
-    end if;
-    -- by where the rows lie: they are locked, so nobody can have moved them
-    return query
-    update howdah.jobs_live as j
-    set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
-        attempts = least(j.attempts, 2147483646) + 1, started_at = null
-    from unnest(v_rows) as spot
-    where j.ctid = spot
-    returning j.*;
+        if v_mine then
+            perform pg_advisory_unlock(v_space, v_turn);
+            v_mine := false;
+        end if;
+        if v_rows = '{}' then
+            return;
+        end if;
+        -- by where the rows lie: they are locked, so nobody can have moved them
+        return query
+        update howdah.jobs_live as j
+        set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
+            attempts = least(j.attempts, 2147483646) + 1, started_at = null
+        from unnest(v_rows) as spot
+        where j.ctid = spot
+        returning j.*;
+    exception when others or query_canceled then
+        if v_mine then
+            perform pg_advisory_unlock(v_space, v_turn);
+        end if;
+        raise;
+    end;
 end;
 $$;

@@ -110,10 +110,12 @@ def time_claims(path: Path) -> None:
     file = path.open("ab", buffering=0)
 
     async def timed(
-        store: Store, worker_id: str, batch_size: int, line: Stretches
+        store: Store, worker_id: str, batch_size: int, line: Stretches, in_turn: bool
     ) -> Sequence[Claim]:
         began = time.monotonic_ns()
-        claims: Sequence[Claim] = await plain(store, worker_id, batch_size, line)  # pyright: ignore
+        claims: Sequence[Claim] = await plain(  # pyright: ignore
+            store, worker_id, batch_size, line, in_turn
+        )
         numbers = (began, time.monotonic_ns() - began, len(claims))
         file.write(b"".join(number.to_bytes(8, "little") for number in numbers))
         return claims

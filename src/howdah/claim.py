@@ -39,9 +39,7 @@ class Line:
 
     def __init__(self, job_types: Iterable[str]) -> None:
         self.job_types: list[str] = sorted(set(job_types))
-        self._whole = _stretches(
-            (job_type, FIRST_RANK, _BEGINNING, _FIRST_ID, LAST_RANK) for job_type in self.job_types
-        )
+        self._whole = _whole(self.job_types)
         self._marks: dict[str, dict[int, tuple[datetime, UUID]]] = {}
         self.slow: bool = False  # whether whole looks have become slow
         self._looked_at = 0.0
@@ -69,9 +67,11 @@ class Line:
             found.append((job_type, rank, place, id, LAST_RANK))
         return _stretches(found)
 
-    def next_look(self) -> tuple[Stretches, bool]:
-        """Choose the next look; the flag says whether it is a whole one."""
-        return (self.behind_marks(), False) if self.slow else (self.whole(), True)
+    def next_look(self, only: Sequence[str] = ()) -> tuple[Stretches, bool]:
+        """Choose the next look, at these types alone if so; says whether it is a whole one."""
+        if self.slow:
+            return self.behind_marks(), False
+        return (_whole(only), False) if only else (self.whole(), True)
 
     def look_back_due(self, now: float, idle: bool = False) -> bool:
         """Whether it is time to look at the whole line again."""
@@ -101,6 +101,10 @@ class Line:
                         lanes[~claim.priority] = (claim.place, claim.id)
 
 
+def _whole(job_types: Iterable[str]) -> Stretches:
+    return _stretches((name, FIRST_RANK, _BEGINNING, _FIRST_ID, LAST_RANK) for name in job_types)
+
+
 def _stretches(rows: Iterable[tuple[str, int, datetime, UUID, int]]) -> Stretches:
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], [], []]
     return Stretches(*columns)  # pyright: ignore[reportArgumentType]
@@ -109,9 +113,11 @@ def _stretches(rows: Iterable[tuple[str, int, datetime, UUID, int]]) -> Stretche
 Look = Callable[[Store, str, int, Line], Awaitable[list[Claim]]]
 
 
-async def claim(store: Store, worker_id: str, batch_size: int, line: Line) -> list[Claim]:
-    """Claim up to so many jobs of the line."""
-    stretches, whole = line.next_look()
+async def claim(
+    store: Store, worker_id: str, batch_size: int, line: Line, only: Sequence[str] = ()
+) -> list[Claim]:
+    """Claim up to so many jobs of the line, of these types alone if any are named."""
+    stretches, whole = line.next_look(only)
     return await _look(store, worker_id, batch_size, line, stretches, whole=whole, in_turn=True)
 
 

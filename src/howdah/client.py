@@ -239,7 +239,7 @@ class Queue:
         *,
         concurrency: int = 100,
         job_types: Iterable[str] | None = None,
-        batch_size: int = 1000,
+        batch_size: int = 2000,
         processes: int | None = None,
         poll: timedelta = timedelta(seconds=1),
         grace: timedelta = timedelta(seconds=30),

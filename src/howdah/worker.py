@@ -17,6 +17,7 @@ import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -66,7 +67,7 @@ class Worker:
         *,
         concurrency: int = 100,
         job_types: Iterable[str] | None = None,
-        batch_size: int = 1000,
+        batch_size: int = 2000,
         processes: int | None = None,
         poll: timedelta = timedelta(seconds=1),
         grace: timedelta = timedelta(seconds=30),
@@ -304,9 +305,11 @@ class Worker:
 
     async def _claim_loop(self) -> None:
         wait = 0.05
+        only: list[str] = []  # the types that the doorbell named
         while not self._stopping.is_set():
             want = self._buffer.wanted(self._attempts.free)
             if not want:
+                only = []
                 self._room.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._strays.due_in(time.monotonic())):
@@ -318,22 +321,25 @@ class Worker:
                 if not want:
                     continue
                 self._behind.begin(idle=False)
-                claims = await self._claim(want, claim)
+                claims = await self._claim(want, partial(claim, only=only))
                 wait = 0.05
             except HowdahError as error:
                 if not passing(error):
                     raise
                 _log.warning("claim.waiting retry_in=%.2fs error=%s", wait, error)
+                only = []
                 await self._doorbell.nap(wait)
                 wait = min(wait * 2, 5.0)
                 continue
             self._take(claims)
             if len(claims) == want:
+                only = []
                 await self._doorbell.found_enough()
             else:
                 self._behind.begin(idle=True)
-                await self._settle_down(found=bool(claims))
-                await self._doorbell.wait()
+                if not only:
+                    await self._settle_down(found=bool(claims))
+                only = await self._doorbell.wait()
 
     async def _claim(self, want: int, look: Look) -> list[Claim]:
         """Claim so many; an answer that is lost, or comes too late to be true, leaves strays."""
@@ -347,7 +353,7 @@ class Worker:
         if took > self._silent_after.total_seconds():
             self._strays.suspect(time.monotonic())
             return []
-        if look is claim:
+        if look is not look_back:
             self._buffer.claimed(took)
         if claims:
             self._measures.claimed(claims[0].claimed_at.timestamp(), sent)

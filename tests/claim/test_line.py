@@ -96,3 +96,16 @@ def test_no_mark_covers_the_last_moments_of_the_line() -> None:
     """A transaction that began a moment ago may still commit a job with an earlier place."""
     line = slow_line(claimed((0, NOW, UUID(int=1)), age=FRESH / 2))
     assert line.behind_marks() == line.whole()
+
+
+def test_a_look_at_some_types_is_no_whole_one() -> None:
+    line = Line(["index", "mail", "resize"])
+    stretches, whole = line.next_look(["mail"])
+    assert not whole
+    assert stretches.job_types == ["mail"]
+    assert line.next_look() == (line.whole(), True)
+
+
+def test_a_slow_line_is_looked_at_behind_its_marks_whoever_rang() -> None:
+    line = slow_line(claimed((0, NOW, UUID(int=1))))
+    assert line.next_look(line.job_types) == (line.behind_marks(), False)

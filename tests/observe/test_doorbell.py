@@ -12,7 +12,9 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from howdah import Queue
+from howdah.store import doorbell
 from howdah.store.doorbell import Doorbell
+from tests.support.waiting import eventually
 
 A_DAY = 86400.0
 
@@ -60,3 +62,40 @@ async def test_a_sleeper_wakes_when_it_is_rung(bell: Doorbell) -> None:
     for _ in range(4):
         bell.ring()
         assert await ends(bell)
+
+
+async def asleep(bell: Doorbell) -> None:
+    for _ in range(3):
+        assert await ends(bell), "the lock, the bell of a new connection, the glance"
+    assert not await ends(bell), "asleep"
+
+
+async def test_the_bell_names_the_types_to_look_at(bell: Doorbell, queue: Queue) -> None:
+    await asleep(bell)
+    await queue.store.fetchval("select howdah.wake($1)", ["resize", "mail"])
+    assert await bell.wait() == ["mail", "resize"]
+    await queue.store.fetchval("select howdah.wake($1)", ["mail"])
+    assert await bell.wait() == ["mail"], "what it was rung for before is forgotten"
+    assert await bell.wait() == [], "the glance is at everything"
+
+
+async def test_among_other_bells_one_without_a_name_means_everything(
+    bell: Doorbell, queue: Queue
+) -> None:
+    await asleep(bell)
+    bell.ring()
+    await queue.store.fetchval("select howdah.wake($1)", ["mail"])
+    assert await bell.wait() == []
+
+
+async def test_who_is_rung_all_the_time_still_looks_at_everything(
+    bell: Doorbell, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that rang no bell must not wait until all the others are quiet."""
+    await asleep(bell)
+    await queue.store.fetchval("select howdah.wake($1)", ["mail"])
+    assert await bell.wait() == ["mail"]
+    await queue.store.fetchval("select howdah.wake($1)", ["mail"])
+    await eventually(bell._rung.is_set)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(doorbell, "GLANCE", 0.0)  # as if it had been rung for so long
+    assert await bell.wait() == []

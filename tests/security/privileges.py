@@ -119,7 +119,10 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
 SEQUENCES: dict[str, dict[str, set[str]]] = {"id_counter": {"usage": _enqueuers}}
 
 # A domain may be used by anybody who may name it: it checks a value and runs nothing else.
-TYPES = {"job_status", "job_name", "worker_name", "instant"}
+TYPES = {
+    *("job_status", "job_name", "worker_name", "instant"),
+    *("json_object", "percent", "attempts_made", "attempts_allowed"),
+}
 
 # The only functions that put a statement together out of text, and what they put into it.
 WRITES_STATEMENTS = {"prepare_days(integer)", "prune(interval)"}

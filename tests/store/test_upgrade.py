@@ -135,10 +135,10 @@ async def test_an_old_release_does_not_put_its_functions_back(ready: Connection)
 
 def next_tables() -> tuple[bundle.SqlFile, ...]:
     """The engine as the next release would have it, with the column that ADD_NOTE adds."""
-    last = "    finished_on    date         not null default (now() at time zone 'utc')::date,\n"
+    last = "    finished_on    date         not null default (now() at time zone 'utc')::date\n"
     files = bundle.engine()
     assert sum(last in file.text for file in files) == 1
-    added = f"{last}    note           text         not null default 'none',\n"
+    added = last.replace("\n", ",\n    note           text         not null default 'none'\n")
     return tuple(file._replace(text=file.text.replace(last, added)) for file in files)
 
 

@@ -12,7 +12,7 @@ PEER = Peer(
     packages=(),
     settings=(
         "asyncpg, uvloop; enqueue_many of all jobs in one call; worker with its defaults"
-        " (concurrency 100, batches of up to 1,000), except 16 processes with concurrency 10 each;"
+        " (concurrency 100, batches of up to 2,000), except 16 processes with concurrency 10 each;"
         " complete waits for the disk"
     ),
     keeps="the job row, with times, attempts and result",

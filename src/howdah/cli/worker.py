@@ -48,7 +48,7 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     "--batch-size",
     type=AT_LEAST_1,
     metavar="N",
-    default=1000,
+    default=2000,
     show_default=True,
     help="Jobs per claim.",
 )

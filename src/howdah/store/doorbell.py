@@ -3,11 +3,15 @@
 A sleeping worker holds a shared advisory lock on its listening connection; producers that
 find nobody holding it spare the NOTIFY (sql/25_signals/wake.sql). Falling asleep is: take the
 lock, look once more, doze for a glance, look again, then sleep until the bell or the poll.
+
+The bell names the types that have jobs. Whoever hears it looks at these alone, which is
+quicker, and after a glance once more at all of them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from uuid import UUID
@@ -34,8 +38,9 @@ class Doorbell:
         self._knows = knows
         self._news = news
         self._rung = asyncio.Event()
+        self._named: set[str] | None = set()  # for which types it rang; None: for any
         self._asleep = False
-        self._glanced = False
+        self._unsure_since: float | None = None  # since when something may have gone unheard
         self._full = 0
         self._listener = Listener(store, [WAKE, NEWS], self._heard, self._gap)
 
@@ -50,7 +55,8 @@ class Doorbell:
         await self._listener.stop()
 
     def ring(self) -> None:
-        """Wake the sleeper."""
+        """Wake the sleeper, to look at everything."""
+        self._named = None
         self._rung.set()
 
     async def found_enough(self) -> None:
@@ -60,19 +66,30 @@ class Doorbell:
             self._asleep = False
             await self._listener.run(_unlock)
 
-    async def wait(self) -> None:
-        """A claim brought less than was asked for: sleep until it is worth looking again."""
+    async def wait(self) -> list[str]:
+        """A claim brought less than was asked for: sleep until it is worth looking again.
+
+        Returns the types to look at; none: at all of them.
+        """
         self._full = 0
         if not self._asleep and await self._listener.run(_lock):
-            self._asleep, self._glanced = True, False
-            return
+            self._asleep, self._unsure_since, self._named = True, time.monotonic(), set()
+            return []
         if not self.hears:
             await self.nap(min(self._poll, 0.25))
-        elif not self._glanced:
-            self._glanced = not await self.nap(GLANCE)  # cut short by the bell, it does not count
-        else:
+            return []
+        unsure = self._unsure_since
+        left = 0.0 if unsure is None else max(0.0, unsure + GLANCE - time.monotonic())
+        rang = await self.nap(self._poll if unsure is None else left)
+        named, self._named = self._named, set()
+        if not rang:
+            self._unsure_since = None
+            return []
+        now = time.monotonic()
+        if unsure is None or now >= unsure + GLANCE:
             # rung for a job that somebody has locked for a moment, a look finds nothing: glance
-            self._glanced = not await self.nap(self._poll)
+            self._unsure_since = now
+        return sorted(named) if named and (unsure is None or now < unsure + GLANCE) else []
 
     async def nap(self, seconds: float) -> bool:
         """Sleep so long, or until the bell; returns whether it rang."""
@@ -86,13 +103,17 @@ class Doorbell:
     def _heard(self, channel: str, message: str) -> None:
         if channel == NEWS:
             self._news(named_ids(message))
-        elif not (types := named_types(message)) or any(map(self._knows, types)):
+        elif not (types := named_types(message)):
+            self.ring()
+        elif known := [name for name in types if self._knows(name)]:
+            if self._named is not None:
+                self._named.update(known)
             self._rung.set()
 
     def _gap(self) -> None:
         """The listening connection is new or lost: the lock went with it."""
         self._asleep = False
-        self._rung.set()
+        self.ring()
 
 
 async def _lock(connection: object) -> None:

@@ -15,8 +15,8 @@ create table howdah.jobs (
     job_type       howdah.job_name not null,
     priority       int          not null default 100,
     status         howdah.job_status not null default 'pending',
-    data           jsonb        not null default '{}',
-    progress       int          not null default 0,
+    data           howdah.json_object not null default '{}',
+    progress       howdah.percent not null default 0,
     current_stage  text,
     events_count   int          not null default 0,
     worker_id      howdah.worker_name,                  -- who holds it; with attempts and id: the lease
@@ -24,8 +24,8 @@ create table howdah.jobs (
     created_at     howdah.instant not null default now(),
     started_at     howdah.instant,
     completed_at   howdah.instant,                      -- when it ended, however it ended
-    attempts       int          not null default 0,
-    max_attempts   int          not null default 3,
+    attempts       howdah.attempts_made not null default 0,
+    max_attempts   howdah.attempts_allowed not null default 3,
     last_error     text,
     run_at         howdah.instant,                      -- not before; null: at once
     place          howdah.instant default now(),
@@ -33,14 +33,7 @@ create table howdah.jobs (
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
     watched        bool         not null default false, -- somebody follows it: changes are announced
     trace          varchar(200),                        -- a W3C traceparent: whose request this serves
-    finished_on    date         not null default (now() at time zone 'utc')::date,
-
-    constraint data_is_a_json_object        check (jsonb_typeof(data) = 'object'),
-    constraint progress_is_0_to_100         check (progress between 0 and 100),
-    constraint attempts_is_not_negative     check (attempts >= 0),
-    constraint max_attempts_is_at_least_1   check (max_attempts >= 1),
-    constraint days_lie_between_the_years_1_and_9999
-        check (finished_on between '0002-01-01' and '9998-12-31')
+    finished_on    date         not null default (now() at time zone 'utc')::date
 ) partition by list (status);
 
 create table howdah.jobs_live partition of howdah.jobs (
@@ -68,8 +61,10 @@ create index jobs_waiting on howdah.jobs_live (run_at)
 create index jobs_held on howdah.jobs_live (worker_id)
     where worker_id is not null;
 
-create table howdah.jobs_finished partition of howdah.jobs
-    for values in ('completed', 'failed', 'cancelled')
+create table howdah.jobs_finished partition of howdah.jobs (
+    constraint days_lie_between_the_years_1_and_9999
+        check (finished_on between '0002-01-01' and '9998-12-31')
+) for values in ('completed', 'failed', 'cancelled')
     partition by range (finished_on);
 
 create index jobs_finished_id on howdah.jobs_finished (id);

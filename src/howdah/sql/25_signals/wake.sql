@@ -12,11 +12,11 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_payload text := array_to_json(p_job_types)::text;
+    v_space   int := howdah.lock_space();
+    v_payload text;
 begin
-    if pg_try_advisory_lock(howdah.lock_space(), 1) then
-        perform pg_advisory_unlock(howdah.lock_space(), 1);
-    else
+    if not (pg_try_advisory_lock(v_space, 1) and pg_advisory_unlock(v_space, 1)) then
+        v_payload := array_to_json(p_job_types)::text;
         -- '' means "look, whatever your types": a payload is limited to 8000 bytes
         perform pg_notify('howdah_wake', case when octet_length(v_payload) < 7900 then v_payload else '' end);
     end if;

@@ -62,7 +62,7 @@ async def test_claims_go_on_while_a_look_back_takes_long(
         await go_on.wait()
         return await claims.look_back(store, worker_id, n, line)
 
-    monkeypatch.setattr("howdah.worker.look_back", slow_look_back)
+    monkeypatch.setattr("howdah.intake.look_back", slow_look_back)
     async with queue.worker():
         await mail.enqueue(name="first")
         await looking.wait()

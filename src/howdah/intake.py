@@ -3,8 +3,8 @@
 Comes after   claim, behind   which take jobs from the line
 Comes before  run/            which starts them; settle, which hands back what cannot start
 
-One claim loop per process fills a small buffer, and free slots empty it. It sleeps at the doorbell when
-there is nothing to do, and survives the database going away.
+One claim loop per process fills a small buffer, and free slots empty it. It sleeps at the doorbell
+when there is nothing to do, and survives the database going away.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ class Buffer:
     def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size
         self._claims: deque[Claim] = deque()
-        self._since = 0.0
+        self._puts: deque[tuple[float, int]] = deque()  # when jobs came, and how many had by then
+        self._came = 0
         self._ended = 0
         self._rate = 0.0
         self._rated_at = 0.0
@@ -47,8 +48,8 @@ class Buffer:
 
     def put(self, claims: list[Claim], now: float) -> None:
         """Take claims in, highest priority first even when they come from two calls."""
-        if not self._claims:
-            self._since = now
+        self._came += len(claims)
+        self._puts.append((now, self._came))
         if not self._claims or not claims or _order(self._claims[-1]) <= _order(claims[0]):
             self._claims.extend(claims)
         else:
@@ -81,7 +82,10 @@ class Buffer:
 
     def held_too_long(self, now: float) -> list[Claim]:
         """Empty the buffer when its jobs have waited long enough, and expect less."""
-        if not self._claims or now - self._since < self._hold:
+        left = self._came - len(self._claims)
+        while self._puts and self._puts[0][1] <= left:
+            self._puts.popleft()
+        if not self._claims or now - self._puts[0][0] < self._hold:
             return []
         self._expect(self._rate / 4)
         return self.empty()

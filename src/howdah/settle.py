@@ -150,18 +150,33 @@ class Settler:
     async def _settle(self, batches: dict[Verb, list[Ending]]) -> None:
         """Write every batch; one that is written leaves the dict, so the rest can be sent again."""
         taken_up = time.monotonic()
-        for verb in list(batches):
-            endings = batches[verb]
-            try:
-                moved = await self._write(verb, endings)
-            except HowdahError as error:
-                if not about_one_job(error):
-                    raise
-                moved = await self._write_one_by_one(verb, endings)
-            del batches[verb]
-            self._tell(verb, endings, moved)
-            if self._measure is not None:
-                self._measure(verb, endings, moved, taken_up)
+        if len(batches) == 1:
+            for verb in list(batches):
+                await self._settle_batch(verb, batches, taken_up)
+            return
+        # side by side: they are different jobs, and each batch waits for the disk
+        answers = await asyncio.gather(
+            *(self._settle_batch(verb, batches, taken_up) for verb in list(batches)),
+            return_exceptions=True,
+        )
+        errors = [answer for answer in answers if answer is not None]
+        for error in sorted(errors, key=passing):  # first what no waiting heals
+            raise error
+
+    async def _settle_batch(
+        self, verb: Verb, batches: dict[Verb, list[Ending]], taken_up: float
+    ) -> None:
+        endings = batches[verb]
+        try:
+            moved = await self._write(verb, endings)
+        except HowdahError as error:
+            if not about_one_job(error):
+                raise
+            moved = await self._write_one_by_one(verb, endings)
+        del batches[verb]
+        self._tell(verb, endings, moved)
+        if self._measure is not None:
+            self._measure(verb, endings, moved, taken_up)
 
     async def _write_what_can_be(self) -> None:
         """Try every verb once more: where one is refused, others may still be written."""

@@ -23,6 +23,8 @@ from howdah.store.refusals import passing
 _log = logging.getLogger("howdah.upkeep")
 
 _PRUNE_EVERY = 600.0
+_AT_ONCE = 1000  # how many jobs one round promotes at most
+_GATHER = 0.02  # seconds: where jobs become due one after another, a few at a time
 
 
 class Upkeep:
@@ -59,9 +61,10 @@ class Upkeep:
                 kept.failed,
                 ",".join(kept.silent_workers),
             )
-        if kept.next_due_in is not None:
-            return max(0.0, min(self._jittered(), kept.next_due_in.total_seconds()))
-        return self._jittered()
+        if kept.next_due_in is None:
+            return self._jittered()
+        wait = min(self._jittered(), kept.next_due_in.total_seconds())
+        return max(wait, _GATHER if 0 < kept.promoted < _AT_ONCE else 0.0)
 
     async def run(self) -> None:
         away = 0.5

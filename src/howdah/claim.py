@@ -1,4 +1,4 @@
-"""Claim: take the best jobs that stand in line, without waiting for anybody.
+"""Claim: take the best jobs that stand in line, whatever others have locked.
 
 Comes after   store     where enqueue put them
 Comes before  run/      which gets one `Claim` per attempt

@@ -90,3 +90,15 @@ def dsn_option(command: Decorated) -> Decorated:
 def json_option(command: Decorated) -> Decorated:
     """Give a command `--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+
+
+def port_option(command: Decorated) -> Decorated:
+    """Give a command `--port`, where it serves the dashboard."""
+    return click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="N",
+        default=8420,
+        show_default=True,
+        help="The port of the dashboard; 0 takes a free one.",
+    )(command)

@@ -14,7 +14,7 @@ import click
 from howdah import Queue
 from howdah.cli import ground
 from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
-from howdah.cli.options import dsn_option
+from howdah.cli.options import dsn_option, port_option
 from howdah.errors import BadInput
 
 if TYPE_CHECKING:
@@ -26,14 +26,7 @@ MISSING = "the dashboard needs its extra: pip install 'howdah[web]'"
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    default=8420,
-    show_default=True,
-    help="The port; 0 takes a free one.",
-)
+@port_option
 @click.option("--user", default="admin", show_default=True, help="The name beside the password.")
 @click.option(
     "--password-file",

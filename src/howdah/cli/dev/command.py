@@ -16,7 +16,7 @@ from howdah import Queue
 from howdah.cli import ground
 from howdah.cli.dev.reload import Reload
 from howdah.cli.log import log_level_option, log_to_stderr
-from howdah.cli.options import dsn_option
+from howdah.cli.options import dsn_option, port_option
 from howdah.cli.web import MISSING
 from howdah.errors import BadInput
 from howdah.loop import new_event_loop
@@ -26,14 +26,7 @@ HOST = "127.0.0.1"
 
 @click.command()
 @click.argument("target", metavar="MODULE:QUEUE")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    default=8420,
-    show_default=True,
-    help="The port of the dashboard; 0 takes a free one.",
-)
+@port_option
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 10_000),

@@ -24,8 +24,9 @@
 --
 -- Stretches of a paused type are left out, whoever asks: see 75_steer/pause.sql.
 --
--- Locks the rows it takes (for update skip locked), and its turn while it looks. Wakes nobody. A foreign UPDATE that moves a row
--- to jobs_finished while we lock it raises 40001: call again, as claim_job_batch does.
+-- Locks the rows it takes (for update skip locked), and its turn while it looks. Wakes nobody. A
+-- foreign UPDATE that moves a row to jobs_finished while we lock it raises 40001: call again, as
+-- claim_job_batch does.
 
 create or replace function howdah.claim(
     p_worker_id     text,

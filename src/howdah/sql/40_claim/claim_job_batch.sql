@@ -2,10 +2,10 @@
 --
 -- The claim for everyone: up to p_batch_size pending, due jobs of these types, highest
 -- priority first, oldest first within a priority, in that order, never waiting for another
--- worker and never the same job twice. It looks at the whole line of each type; workers
--- that know where they left off call `claim` with stretches.
+-- worker's transaction and never the same job twice. It looks at the whole line of each type;
+-- workers that know where they left off call `claim` with stretches.
 --
--- Locks the rows it takes (for update skip locked). Wakes nobody.
+-- Locks the rows it takes (for update skip locked), in its turn as `claim` does. Wakes nobody.
 
 create or replace function howdah.claim_job_batch(
     p_worker_id  text,

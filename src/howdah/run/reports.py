@@ -17,6 +17,7 @@ from howdah.store import Store, call
 
 EVENTS_PER_FLUSH = 100  # per job; at four flushes a second, 400 events a second are kept
 MAX_EVENT_BYTES = 64 * 1024
+_NUMBER = (int, float)  # made once: handlers call this often
 
 
 class _Report:
@@ -41,7 +42,7 @@ class Reports:
 
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
         if percent is not None and (
-            not isinstance(percent, int | float)  # pyright: ignore[reportUnnecessaryIsInstance]
+            not isinstance(percent, _NUMBER)  # pyright: ignore[reportUnnecessaryIsInstance]
             or not 0 <= percent <= 100  # which NaN is not either
         ):
             raise BadInput(f"progress goes from 0 to 100, not {percent!r}")

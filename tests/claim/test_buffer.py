@@ -93,3 +93,13 @@ def test_where_claims_take_long_more_is_held_and_for_longer_but_not_for_ever() -
         buffer.claimed(took=60.0)
     buffer.put(held, now=2.0)
     assert buffer.held_too_long(now=2.0 + LONGEST_HOLD) == held
+
+
+def test_what_came_later_is_not_as_old_as_what_is_gone() -> None:
+    """A buffer that is never empty would else hand back everything again and again."""
+    buffer = fast_buffer()
+    buffer.put(claims(100, 100), now=1.0)
+    buffer.put(claims(30, 30), now=1.0 + HOLD / 2)
+    assert len(buffer.get(2)) == 2
+    assert buffer.held_too_long(now=1.0 + HOLD) == []
+    assert len(buffer.held_too_long(now=1.0 + 1.5 * HOLD)) == 2

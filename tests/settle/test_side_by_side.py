@@ -19,9 +19,7 @@ async def nothing() -> None:
     """There are no reports to write first."""
 
 
-async def test_a_batch_that_waits_for_a_lock_holds_no_other_kind_up(
-    queue: Queue, dsn: str
-) -> None:
+async def test_a_batch_that_waits_for_a_lock_holds_no_other_kind_up(queue: Queue, dsn: str) -> None:
     for _ in range(2):
         await queue.enqueue("mail")
     bad, good = await claim(queue.store, "worker", 2, Line(["mail"]))

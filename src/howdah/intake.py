@@ -35,6 +35,8 @@ from howdah.store.refusals import passing
 
 _log = logging.getLogger("howdah.worker")
 
+LOOK_AGAIN = 0.5  # seconds at most, while something may stand behind the marks of a slow line
+
 
 class Intake:
     """Claims jobs for one worker and starts them, until it is told to stop."""
@@ -147,7 +149,8 @@ class Intake:
                 self._behind.begin(idle=True)
                 if not only:
                     await self._settle_down(found=bool(claims))
-                only = await self._doorbell.wait()
+                # a look back that is still to come must not wait for a seldom poll
+                only = await self._doorbell.wait(None if self._behind.nothing else LOOK_AGAIN)
 
     async def _claim(self, want: int, look: Look) -> list[Claim]:
         """Claim so many; an answer that is lost, or comes too late to be true, leaves strays."""

@@ -72,3 +72,13 @@ async def test_claims_go_on_while_a_look_back_takes_long(
         assert "late" not in done
         go_on.set()
         await eventually(lambda: "late" in done)
+
+
+async def test_an_idle_worker_looks_back_however_seldom_it_polls(queue: Queue) -> None:
+    """Else nobody would ever learn that nothing is left to do."""
+
+    @queue.job
+    async def mail(name: str) -> None: ...
+
+    async with queue.worker(poll=timedelta(hours=1)) as worker, asyncio.timeout(20):
+        await worker.run_until_idle()

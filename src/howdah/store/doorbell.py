@@ -66,11 +66,12 @@ class Doorbell:
             self._asleep = False
             await self._listener.run(_unlock)
 
-    async def wait(self) -> list[str]:
+    async def wait(self, at_most: float | None = None) -> list[str]:
         """A claim brought less than was asked for: sleep until it is worth looking again.
 
         Returns the types to look at; none: at all of them.
         """
+        poll = self._poll if at_most is None else min(self._poll, at_most)
         self._full = 0
         if not self._asleep and await self._listener.run(_lock):
             self._asleep, self._unsure_since, self._named = True, time.monotonic(), set()
@@ -80,7 +81,7 @@ class Doorbell:
             return []
         unsure = self._unsure_since
         left = 0.0 if unsure is None else max(0.0, unsure + GLANCE - time.monotonic())
-        rang = await self.nap(self._poll if unsure is None else left)
+        rang = await self.nap(poll if unsure is None else left)
         named, self._named = self._named, set()
         if not rang:
             self._unsure_since = None

@@ -66,9 +66,7 @@ class Intake:
         )
         self._stopping = False
         self._room = asyncio.Event()
-        self.idle: asyncio.Event = (
-            asyncio.Event()
-        )  # set when nothing is left that could be done now
+        self.idle: asyncio.Event = asyncio.Event()  # nothing is left that could be done now
         self._holding = False  # whether what is held is looked at again and again
 
     def serve(self, attempts: Attempts, settler: Settler) -> None:

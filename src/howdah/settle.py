@@ -150,18 +150,13 @@ class Settler:
     async def _settle(self, batches: dict[Verb, list[Ending]]) -> None:
         """Write every batch; one that is written leaves the dict, so the rest can be sent again."""
         taken_up = time.monotonic()
-        if len(batches) == 1:
-            for verb in list(batches):
-                await self._settle_batch(verb, batches, taken_up)
-            return
         # side by side: they are different jobs, and each batch waits for the disk
         answers = await asyncio.gather(
             *(self._settle_batch(verb, batches, taken_up) for verb in list(batches)),
             return_exceptions=True,
         )
-        errors = [answer for answer in answers if answer is not None]
-        for error in sorted(errors, key=passing):  # first what no waiting heals
-            raise error
+        if errors := [answer for answer in answers if answer is not None]:
+            raise min(errors, key=passing)  # first what no waiting heals
 
     async def _settle_batch(
         self, verb: Verb, batches: dict[Verb, list[Ending]], taken_up: float

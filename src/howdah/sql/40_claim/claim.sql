@@ -91,8 +91,8 @@ begin
     if v_types = '{}' then
         return;
     end if;
-    v_mine := p_in_turn and (pg_try_advisory_lock(v_space, v_turn) or howdah.wait_for_turn(v_turn));
     begin
+        v_mine := p_in_turn and (pg_try_advisory_lock(v_space, v_turn) or howdah.wait_for_turn(v_turn));
         if cardinality(v_types) = 1 then
             v_rows := array(
                 select j.ctid from howdah.jobs_live as j
@@ -187,7 +187,6 @@ begin
 
         if v_mine then
             perform pg_advisory_unlock(v_space, v_turn);
-            v_mine := false;
         end if;
         if v_rows = '{}' then
             return;
@@ -201,9 +200,10 @@ begin
         where j.ctid = spot
         returning j.*;
     exception when others or query_canceled then
-        if v_mine then
-            perform pg_advisory_unlock(v_space, v_turn);
-        end if;
+        -- asked of the server: we may be interrupted between the lock and what we know of it
+        perform pg_advisory_unlock(v_space, v_turn) from pg_locks
+        where pid = pg_backend_pid() and locktype = 'advisory' and granted
+          and classid = v_space::oid and objid = v_turn::oid;
         raise;
     end;
 end;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from bench.bad_days.sides import DRAINED, in_turns, plain
 from bench.cases import Case, Stage
 from bench.findings import Seen
@@ -26,7 +28,7 @@ def of_many_priorities(stage: Stage) -> Seen:
 def of_many_types(stage: Stage) -> Seen:
     def drain(yard: Yard) -> Drained:
         jobs = stage.jobs(DRAINED)
-        yard.enqueue(jobs, TYPES)
+        yard.enqueue(jobs, random.Random(jobs).choices(TYPES, k=jobs))  # as jobs come, not in turns
         return yard.drain(jobs, names=TYPES)
 
     return in_turns(stage, MANY_TYPES.name, MANY_TYPES.title, 0.7, good=plain(stage), bad=drain)

@@ -128,6 +128,32 @@ def apart(databases: Databases) -> Generator[Database]:
     databases.drop(dsn)
 
 
+@pytest.mark.parametrize(
+    "spread",
+    ["n % 100", "99 * random()", "99 * random() ^ 4", "n / 100", "greatest(0, n - 9000) / 10"],
+    ids=[
+        "in turns",
+        "at random",
+        "some often, most seldom",
+        "one after another",
+        "one and then all",
+    ],
+)
+def test_a_claim_costs_what_it_takes_however_the_types_are_spread(
+    apart: Database, spread: str
+) -> None:
+    apart.execute("select setseed(0.5)")
+    apart.execute(
+        "insert into jobs_live (job_type, place) "
+        f"select 'type-' || ({spread})::int, timestamptz '2026-01-01' + n * interval '1 second' "
+        "from generate_series(0, 9999) as n"
+    )
+    types = [f"type-{n}" for n in range(100)]
+    apart.claim(*types)  # makes its plans
+    claim = "select * from howdah.claim_job_batch('worker', %s::text[], 500)"
+    assert buffers(apart, claim, types) < 8000
+
+
 def test_a_worker_that_knows_its_place_does_not_walk_the_dead(apart: Database) -> None:
     """Under an open snapshot nothing that was claimed can be cleaned away.
 

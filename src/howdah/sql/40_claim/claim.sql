@@ -15,12 +15,9 @@
 --   p_in_turn      false: beside the others, for a look that may take long
 --   returns        the jobs in claim order: highest priority, then oldest
 --
--- With several stretches it goes in rounds. It looks, without locking, at the next jobs of each,
--- up to a share; up to the nearest end of a share the order of all stretches is known. The best of
--- these are locked, and no job too many: what is locked and left looks taken to another worker,
--- which would then take less urgent ones. Seldom that is not enough. Then the next round begins
--- behind them, reads more from the stretches that gave much, and leaves out those that were seen to
--- their end. So the cost follows the types and the jobs taken, not the jobs waiting.
+-- With several stretches it looks first, without locking: see best_in_line.sql. Then the best are
+-- locked, and no job too many: what is locked and left looks taken to another worker, which would then
+-- take less urgent ones. What others hold is made up for by the next in line.
 --
 -- Stretches of a paused type are left out, whoever asks: see 75_steer/pause.sql.
 --
@@ -50,15 +47,14 @@ set jit = off
 as $$
 declare
     v_now    timestamptz   := howdah.clock();
-    v_left   int           := p_batch_size;
     v_types  text[]        := p_job_types;
     v_ranks  int[]         := p_after_ranks;
     v_places timestamptz[] := p_after_places;
     v_ids    uuid[]        := p_after_ids;
     v_untils int[]         := p_until_ranks;
-    v_shares int[];
-    v_best   tid[];        -- where the best jobs of a round lie
-    v_rank   int;          -- the job that a round has reached
+    v_left   int           := p_batch_size;
+    v_best   tid[];        -- where the next jobs to lock lie
+    v_rank   int;          -- the last of them
     v_place  timestamptz;
     v_id     uuid;
     v_rows   tid[]         := '{}';
@@ -104,45 +100,12 @@ begin
                 order by ~j.priority, j.place, j.id
                 limit p_batch_size
                 for update skip locked);
-            v_types := '{}';
-        else
-            v_shares := array_fill(
-                greatest(4, 2 * p_batch_size / greatest(1, cardinality(v_types))), array[cardinality(v_types)]);
+            v_left := 0;
         end if;
 
-        while v_left > 0 and cardinality(v_types) > 0 loop
-            with seen as materialized (
-                select stretch.share, next.*
-                from unnest(v_types, v_ranks, v_places, v_ids, v_untils, v_shares)
-                         as stretch (job_type, rank, place, id, until, share)
-                cross join lateral (
-                    select line.*, row_number() over () as step
-                    from (
-                        select ~j.priority as rank, j.place, j.id, j.ctid as spot
-                        from howdah.jobs_live as j
-                        where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
-                          and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
-                          and ~j.priority <= stretch.until
-                          and (j.run_at is null or j.run_at <= v_now)
-                        order by ~j.priority, j.place, j.id
-                        limit stretch.share
-                    ) as line
-                ) as next
-            ), known as (  -- how far the order is known; no row: to the end of the line
-                select rank, place, id from seen where step = share order by rank, place, id limit 1
-            ), best as materialized (  -- in claim order
-                select s.rank, s.place, s.id, s.spot from seen as s left join known as k on true
-                where k.id is null or (s.rank, s.place, s.id) <= (k.rank, k.place, k.id)
-                order by s.rank, s.place, s.id limit v_left
-            ), reached as (  -- where the next round begins; no row: there is none
-                (select rank, place, id from best offset v_left - 1)
-                union all
-                (select rank, place, id from known)
-                limit 1
-            )
-            select array(select spot from best), (select rank from reached), (select place from reached),
-                   (select id from reached)
-            into v_best, v_rank, v_place, v_id;
+        while v_left > 0 loop
+            select * into v_best, v_rank, v_place, v_id
+            from howdah.best_in_line(v_left, v_types, v_ranks, v_places, v_ids, v_untils, v_now);
 
             v_rows := v_rows || array(
                 select taken.spot
@@ -156,33 +119,17 @@ begin
             v_left := p_batch_size - cardinality(v_rows);
             exit when v_left = 0 or v_rank is null;
 
-            -- Look once more how much each stretch has given: seldom, because shares are ample.
-            select array_agg(stretch.job_type), array_agg(begins.rank), array_agg(begins.place), array_agg(begins.id),
-                   array_agg(stretch.until), array_agg(greatest(1, least(4 * given.jobs, v_left)))
-            into v_types, v_ranks, v_places, v_ids, v_untils, v_shares
-            from unnest(v_types, v_ranks, v_places, v_ids, v_untils, v_shares)
-                     as stretch (job_type, rank, place, id, until, share)
+            -- Others hold some of them: go on behind the last.
+            select array_agg(begins.rank), array_agg(begins.place), array_agg(begins.id)
+            into v_ranks, v_places, v_ids
+            from unnest(v_ranks, v_places, v_ids) as stretch (rank, place, id)
             cross join lateral (
-                select count(*) filter (where not line.ahead)::int as jobs,
-                       count(*) = stretch.share or bool_or(line.ahead) as more
-                from (
-                    select (~j.priority, j.place, j.id) > (v_rank, v_place, v_id) as ahead
-                    from howdah.jobs_live as j
-                    where j.job_type = stretch.job_type and j.worker_id is null and j.place is not null
-                      and (~j.priority, j.place, j.id) > (stretch.rank, stretch.place, stretch.id)
-                      and ~j.priority <= stretch.until
-                      and (j.run_at is null or j.run_at <= v_now)
-                    order by ~j.priority, j.place, j.id
-                    limit stretch.share
-                ) as line
-            ) as given
-            cross join lateral (
-                select b.rank, b.place, b.id
-                from (values (stretch.rank, stretch.place, stretch.id, true), (v_rank, v_place, v_id, false))
-                         as b (rank, place, id, own)
-                where b.own = ((stretch.rank, stretch.place, stretch.id) > (v_rank, v_place, v_id))
-            ) as begins
-            where given.more and stretch.until >= v_rank;
+                select later.rank, later.place, later.id
+                from (values (stretch.rank, stretch.place, stretch.id), (v_rank, v_place, v_id))
+                         as later (rank, place, id)
+                order by later.rank desc, later.place desc, later.id desc
+                limit 1
+            ) as begins;
         end loop;
 
         if v_mine then

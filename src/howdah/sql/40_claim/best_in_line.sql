@@ -44,8 +44,8 @@ declare
 begin
     loop
         with seen as materialized (
-            select stretch.job_type, stretch.until, next.*
-            from unnest(v_types, v_ranks, v_places, v_ids, v_untils) as stretch (job_type, rank, place, id, until)
+            select stretch.nth, next.*
+            from unnest(v_types, v_ranks, v_places, v_ids, v_untils) with ordinality as stretch (job_type, rank, place, id, until, nth)
             cross join lateral (
                 select line.*, row_number() over () as step
                 from (
@@ -80,7 +80,7 @@ begin
                case when open.job_types is not null then array(select id from best) end
         into o_spots, o_rank, o_place, o_id, v_types, v_ranks, v_places, v_ids, v_untils, k_ranks, k_places, k_ids
         from (
-            select array_agg(job_type) as job_types, array_agg(rank), array_agg(place), array_agg(id), array_agg(until)
+            select array_agg(v_types[nth]) as job_types, array_agg(rank), array_agg(place), array_agg(id), array_agg(v_untils[nth])
             from open
         ) as open;
 

@@ -57,7 +57,9 @@ create index jobs_waiting on howdah.jobs_live (run_at)
 
 -- For recover, which asks who holds what. The verbs of a worker look their jobs up by id and must
 -- not take this way, which the planner prefers on a table it knows nothing about: each lease
--- would walk all that the worker holds. `coalesce(worker_id = …, false)` hides it from them.
+-- would walk all that the worker holds. `coalesce(worker_id = …, false)` hides it from them. And
+-- `id = any (array[l.id])`, where `id = l.id` would do, keeps them from walking the primary key: a
+-- table that was analysed when it was empty makes that look cheap.
 create index jobs_held on howdah.jobs_live (worker_id)
     where worker_id is not null;
 

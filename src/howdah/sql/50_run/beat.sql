@@ -48,7 +48,7 @@ begin
     where not exists (
         select from howdah.jobs_live as j
         -- coalesce: see jobs_held
-        where j.id = l.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
     );
 end;
 $$;

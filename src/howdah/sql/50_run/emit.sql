@@ -35,7 +35,7 @@ begin
         set events_count = (j.events_count::bigint + t.said) % 2000000000  -- never out of range
         from talkers as t
         -- coalesce: see jobs_held
-        where j.id = t.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = t.attempt
+        where j.id = any (array[t.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = t.attempt
         returning j.id, j.watched, j.attempts, j.events_count - t.said as before, t.kinds, t.data
     ), written as (
         insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)

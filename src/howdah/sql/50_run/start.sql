@@ -35,7 +35,7 @@ begin
         set status = 'running', started_at = v_now - coalesce(l.ran, '0')
         from leases as l
         -- coalesce: see jobs_held
-        where j.id = l.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
           and j.status = 'claimed'
         returning j.id, j.watched
     )

@@ -47,7 +47,7 @@ begin
     ), ended as (
         delete from howdah.jobs_live as j
         using leases as l
-        where j.id = l.id
+        where j.id = any (array[l.id])
           and (not p_fenced or (j.worker_id = p_worker_id and j.attempts = l.attempt))
         returning j.*, l.error as error_, l.traceback as traceback_, l.result as result_,
                   coalesce(j.started_at, v_now - l.ran, j.claimed_at) as started_at_

@@ -38,7 +38,7 @@ begin
             place = case when l.delay > '0' then null else coalesce(j.place, now()) end
         from leases as l
         -- coalesce: see jobs_held
-        where j.id = l.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
         returning j.id, j.watched, j.job_type, j.place
     )
     select array_agg(id), array_agg(id) filter (where watched),

@@ -56,7 +56,7 @@ begin
             place = case when l.delay > '0' then null else now() end
         from leases as l
         -- coalesce: see jobs_held
-        where j.id = l.id and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
           and j.attempts < j.max_attempts
         returning j.id, j.watched, j.job_type, j.place
     )

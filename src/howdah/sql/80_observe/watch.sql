@@ -28,7 +28,7 @@ begin
                 select w.id from unnest(v_left) as w (id) order by w.id
             )
             update howdah.jobs_live as j set watched = true
-            from wanted as w where j.id = w.id and not j.watched;
+            from wanted as w where j.id = any (array[w.id]) and not j.watched;
         exception when serialization_failure or deadlock_detected then
             if current_setting('transaction_isolation') <> 'read committed' then
                 raise;

@@ -134,10 +134,10 @@ async def test_the_limit_of_the_database_holds_though_the_queue_never_asked(
 async def test_what_the_database_refuses_is_the_drivers_own_error(
     queue: Queue, dsn: str, empty_dsn: str
 ) -> None:
-    await queue.store.fetch("update howdah.options set value = '10' where name = $1", _LIMIT)
+    await queue.store.fetch("update howdah.options set value = '1000' where name = $1", _LIMIT)
     async with psycopg_async_connection(dsn) as tx:
         with pytest.raises(psycopg.Error) as refusal:
-            await queue.enqueue("mail", {"text": "longer than ten"}, conn=tx.conn)
+            await queue.enqueue("mail", {"text": "x" * 1000}, conn=tx.conn)
         assert refusal.value.sqlstate == "HW001"
     conn = await asyncpg.connect(empty_dsn)
     with pytest.raises(asyncpg.InvalidSchemaNameError):

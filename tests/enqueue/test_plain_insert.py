@@ -127,8 +127,9 @@ def test_a_payload_over_the_limit_is_refused_with_a_way_out(db: Database) -> Non
 
 
 def test_the_limit_of_a_payload_is_an_option(db: Database) -> None:
-    db.execute("update options set value = '20' where name = 'max_payload_bytes'")
-    db.plain("""INSERT INTO jobs (job_type, data) VALUES ('mail', '{"a": "12345678901"}')""")
-    with pytest.raises(psycopg.Error, match="21 bytes; the limit is 20"):
-        db.plain("""INSERT INTO jobs (job_type, data) VALUES ('mail', '{"a": "123456789012"}')""")
+    db.execute("update options set value = '1000' where name = 'max_payload_bytes'")
+    insert = "INSERT INTO jobs (job_type, data) VALUES ('mail', $1)"
+    db.plain(insert, f'{{"a": "{"x" * 991}"}}')
+    with pytest.raises(psycopg.Error, match="1001 bytes; the limit is 1000"):
+        db.plain(insert, f'{{"a": "{"x" * 992}"}}')
     assert len(db.claim("mail")) == 1

@@ -150,11 +150,19 @@ def test_a_payload_over_the_limit_is_refused(db: Database) -> None:
 
 
 def test_the_largest_payload_is_accepted_to_the_byte(db: Database) -> None:
-    db.execute("update options set value = '20' where name = 'max_payload_bytes'")
-    db.enqueue("mail", {"a": "12345678901"})
-    with pytest.raises(psycopg.Error, match="21 bytes; the limit is 20"):
-        db.enqueue("mail", {"a": "123456789012"})
-    assert len(db.claim("mail")) == 1
+    db.execute("update options set value = '1000' where name = 'max_payload_bytes'")
+    db.enqueue("mail", {"a": "x" * 991})
+    with pytest.raises(psycopg.Error, match="1001 bytes; the limit is 1000"):
+        db.enqueue("mail", {"a": "x" * 992})
+    db.execute("update options set value = '1001' where name = 'max_payload_bytes'")
+    db.enqueue("mail", {"a": "x" * 992})
+    assert len(db.claim("mail")) == 2
+
+
+@pytest.mark.parametrize("value", ["999", "-1", "much"])
+def test_the_limit_cannot_be_set_below_a_thousand_bytes(db: Database, value: str) -> None:
+    with pytest.raises(psycopg.Error, match="a_payload_may_have_1000_bytes_at_least|integer"):
+        db.execute("update options set value = %s where name = 'max_payload_bytes'", value)
 
 
 def test_it_is_part_of_the_callers_transaction(db: Database) -> None:

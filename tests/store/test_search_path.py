@@ -225,7 +225,8 @@ def test_temporary_tables_of_the_same_names_are_passed_by(roles: Roles) -> None:
         for table in TABLES:
             session.execute(f"create temp table {table} (like howdah.{real(table)})")
         session.execute("insert into pg_temp.options values ('max_payload_bytes', '1', '')")
-        job = session.value("select howdah.enqueue('temp')")
+        large = f'{{"a": "{"x" * 1000}"}}'  # else nobody asks for the limit
+        job = session.value("select howdah.enqueue('temp', %s)", large)
         session.execute("insert into howdah.jobs (job_type) values ('temp')")
         claims = session.claim("temp")
         assert job in {claim.id for claim in claims}

@@ -3,7 +3,8 @@
 create table howdah.options (
     name     text  primary key,
     value    text  not null,
-    meaning  text  not null
+    meaning  text  not null,
+    constraint a_payload_may_have_1000_bytes_at_least check (name <> 'max_payload_bytes' or value::int >= 1000)
 );
 
 insert into howdah.options (name, value, meaning) values

@@ -27,10 +27,13 @@ declare
     v_run_at timestamptz := case when p_delay is null then p_run_at else howdah.clock() + p_delay end;
     v_ready  bool        := v_run_at is null or v_run_at <= howdah.clock();
     v_bytes  int         := octet_length(p_data::text);
-    v_limit  int         := howdah.option('max_payload_bytes');
+    v_limit  int         := 1000;  -- the least it can be
 begin
     if v_bytes > v_limit then
-        perform howdah.refuse_payload(p_job_type, v_bytes, v_limit);
+        v_limit := howdah.option('max_payload_bytes');
+        if v_bytes > v_limit then
+            perform howdah.refuse_payload(p_job_type, v_bytes, v_limit);
+        end if;
     end if;
     insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, place)
     values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, p_trace, case when v_ready then now() end);

@@ -28,6 +28,7 @@ create or replace function howdah.best_in_line(
     out o_id        uuid
 )
 language plpgsql stable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_share  int := greatest(1, 2 * p_limit / greatest(1, cardinality(p_job_types)));

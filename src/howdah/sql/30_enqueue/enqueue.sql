@@ -23,12 +23,22 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_id     uuid        := coalesce(p_id, howdah.new_id());
-    v_run_at timestamptz := case when p_delay is null then p_run_at else howdah.clock() + p_delay end;
-    v_ready  bool        := v_run_at is null or v_run_at <= howdah.clock();
+    v_id     uuid        := p_id;
+    v_run_at timestamptz := p_run_at;
+    v_ready  bool        := true;
     v_bytes  int         := octet_length(p_data::text);
     v_limit  int         := 1000;  -- the least it can be
 begin
+    -- step by step: what a usual job does not need is not even made ready
+    if p_id is null then
+        v_id := howdah.new_id();
+    end if;
+    if p_delay is not null then
+        v_run_at := howdah.clock() + p_delay;
+    end if;
+    if v_run_at is not null then
+        v_ready := v_run_at <= howdah.clock();
+    end if;
     if v_bytes > v_limit then
         v_limit := howdah.option('max_payload_bytes');
         if v_bytes > v_limit then

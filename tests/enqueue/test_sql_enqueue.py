@@ -161,7 +161,7 @@ def test_the_largest_payload_is_accepted_to_the_byte(db: Database) -> None:
 
 @pytest.mark.parametrize("value", ["999", "-1", "much"])
 def test_the_limit_cannot_be_set_below_a_thousand_bytes(db: Database, value: str) -> None:
-    with pytest.raises(psycopg.Error, match="a_payload_may_have_1000_bytes_at_least|integer"):
+    with pytest.raises(psycopg.Error, match=r"a_payload_may_have_1000_bytes_at_least|integer"):
         db.execute("update options set value = %s where name = 'max_payload_bytes'", value)
 
 

@@ -64,6 +64,7 @@ class Handler:
         self._what = f"the payload of {self.job_type}"
         self.run: Run = _way_to_run(function, rules.run)
         self.awaits_only: bool = self.run == "async" and rules.timeout is None
+        self.threads_only: bool = self.run == "thread" and rules.timeout is None
         self.context_name: str | None
         parameters, self.context_name = _parameters(function, context)
         self._context_first = self.context_name == next(

@@ -115,6 +115,27 @@ async def test_a_thread_whose_job_was_cancelled_hears_of_it_at_its_next_report(
         await eventually(stopped.is_set)
 
 
+async def test_a_thread_whose_job_was_cancelled_keeps_its_slot_until_it_ends(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = threading.Event()
+
+    @queue.job
+    def deaf() -> str:
+        gate.wait(timeout=60)
+        return "too late"
+
+    handle = await deaf.enqueue()
+    async with queue.worker(concurrency=1) as worker:
+        await eventually(lambda: is_status(queue, handle.id, State.RUNNING))
+        await handle.cancel()
+        await eventually(lambda: "job.abandoned" in caplog.text)
+        assert worker.free_slots == 0
+        gate.set()
+        await eventually(lambda: worker.free_slots == 1)
+    assert (await handle.job()).result is None
+
+
 async def test_the_jobs_of_a_silent_worker_are_recovered_by_a_live_one(queue: Queue) -> None:
     @queue.job
     async def mail(ctx: JobContext) -> int:

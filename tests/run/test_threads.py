@@ -52,18 +52,17 @@ async def test_a_call_that_comes_as_its_thread_falls_asleep_is_served() -> None:
     late: list[Call] = []
 
     class Waiting(deque[Call]):
-        """Lets a call come in just after the thread has found none."""
+        """Lets a call come in just after the thread has found none: another took the first."""
 
         def popleft(self) -> Call:
-            try:
-                return super().popleft()
-            except IndexError:
-                if not late:
-                    late.append(threads.submit(lambda: "served"))
-                raise
+            call = super().popleft()
+            if not late:
+                late.append(threads.submit(lambda: "served"))
+                raise IndexError
+            return call
 
     threads._waiting = Waiting()  # pyright: ignore[reportPrivateUsage]
-    await threads.submit(lambda: None).future
+    threads.submit(lambda: None)
     await eventually(lambda: bool(late))
     async with asyncio.timeout(10):
         assert await late[0].future == "served"

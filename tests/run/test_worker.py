@@ -62,6 +62,53 @@ async def test_no_more_jobs_run_at_once_than_there_are_slots(queue: Queue) -> No
     assert await queue.counts() == {"busy": {State.COMPLETED: 40}}
 
 
+@pytest.mark.parametrize("timeout", [None, 60])
+async def test_whatever_a_plain_function_raises_is_an_ending(
+    queue: Queue, timeout: float | None
+) -> None:
+    raised = [
+        ValueError("a"),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        StopIteration("b"),
+        KeyError("c"),
+    ]
+    raised += [asyncio.CancelledError()]
+
+    @queue.job(max_attempts=1, timeout=timeout)
+    def fails(which: int) -> None:
+        raise raised[which]
+
+    handles = [await fails.enqueue(which) for which in range(len(raised))]
+    async with queue.worker():
+        for handle, error in zip(handles, raised, strict=True):
+            with pytest.raises(JobFailed, match=type(error).__name__):
+                await handle.result(timeout=10)
+
+
+@pytest.mark.parametrize("timeout", [None, 60])
+async def test_a_plain_function_for_which_there_is_no_thread_fails(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch, timeout: float | None
+) -> None:
+    @queue.job(max_attempts=1, timeout=timeout)
+    def mail() -> None: ...
+
+    monkeypatch.setattr("threading.Thread.start", not_for_jobs)
+    handle = await mail.enqueue()
+    async with queue.worker():
+        with pytest.raises(JobFailed, match="can't start new thread"):
+            await handle.result(timeout=10)
+
+
+START = threading.Thread.start
+
+
+def not_for_jobs(thread: threading.Thread) -> None:
+    if thread.name.startswith("howdah-thread"):
+        raise RuntimeError("can't start new thread")
+    START(thread)
+
+
 async def test_a_plain_function_runs_in_a_thread_with_the_same_context(queue: Queue) -> None:
     threads: set[int] = set()
 

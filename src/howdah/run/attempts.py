@@ -49,7 +49,7 @@ class _Attempt:
         self.started = False  # whether the database knows that it runs
         self.lost = False
         self.released = False
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
 
 class Attempts:
@@ -102,6 +102,9 @@ class Attempts:
             self.lose({claim.id})
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
+        if self._tracing is None and (handler := self._handlers[claim.job_type]).threads_only:
+            self._start_in_thread(attempt, handler)
+            return
         attempt.task = self._loop.create_task(
             self._run(attempt)
             if self._tracing is None
@@ -180,6 +183,10 @@ class Attempts:
                 outcome = self._stopped(attempt, handler)
             except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
                 outcome = outcome_of_error(error, handler, claim)
+        self._end(attempt, outcome)
+
+    def _end(self, attempt: _Attempt, outcome: Outcome | None) -> None:
+        claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
         if outcome is not None and not attempt.lost:
@@ -191,6 +198,37 @@ class Attempts:
             lose(attempt.context, "its attempt has ended")
         if not self._telling:
             self._tell_soon()
+
+    def _start_in_thread(self, attempt: _Attempt, handler: Handler) -> None:
+        """Run a plain function without a task of its own: it has a thread, and needs no more."""
+        try:
+            arguments = handler.decode(attempt.claim.data)
+            call = self._submit(attempt, handler, arguments)
+        except BadInput as error:
+            self._end(attempt, Fail(str(error)))
+        except RuntimeError as error:  # the system gives us no thread
+            self._end(attempt, outcome_of_error(error, handler, attempt.claim))
+        else:
+            attempt.task = call.future
+            call.future.add_done_callback(partial(self._thread_ended, attempt, handler, call))
+
+    def _thread_ended(
+        self, attempt: _Attempt, handler: Handler, call: Call, future: asyncio.Future[Any]
+    ) -> None:
+        outcome: Outcome | None
+        try:
+            outcome = outcome_of_value(future.result(), handler, attempt.claim)
+        except asyncio.CancelledError:
+            if not call.ended:
+                self._abandon(attempt, call)
+            outcome = self._stopped(attempt, handler)
+        except BaseException as error:
+            outcome = outcome_of_error(error, handler, attempt.claim)
+        self._end(attempt, outcome)
+
+    def _submit(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Call:
+        context = copy_context()  # so that the thread sees what surrounds the attempt
+        return self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
 
     def _tell_soon(self) -> None:
         """Say that slots are free, once for all jobs that end in this turn of the loop."""
@@ -224,8 +262,7 @@ class Attempts:
     async def _call(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Any:
         if handler.run == "async":
             return await handler.call(arguments, attempt.context)
-        context = copy_context()  # so that the thread sees what surrounds the attempt
-        call = self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
+        call = self._submit(attempt, handler, arguments)
         try:
             return await call.future
         except asyncio.CancelledError:

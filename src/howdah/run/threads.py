@@ -116,17 +116,20 @@ class Threads:
         while True:
             with self._lock:
                 self._rousing = False
-            while (call := self._next()) is not None:
+            rests = False
+            while not rests and (call := self._next()) is not None:
                 call.run()
-                if not self._tell(call):
+                rests = self._ends(call)
+                if not self._tell():
                     return
                 del call
-            with self._lock:
-                if self._waiting:
-                    continue  # it came in between
-                if self._closed:
-                    return
-                self._idle += 1
+            if not rests:
+                with self._lock:
+                    if self._waiting:
+                        continue  # it came in between
+                    if self._closed:
+                        return
+                    self._idle += 1
             self._bell.get()
 
     def _next(self) -> Call | None:
@@ -139,11 +142,21 @@ class Threads:
             self._rouse()
         return call
 
-    def _tell(self, call: Call) -> bool:
-        """Tell the loop that a call has ended; False when nobody is there any more."""
+    def _ends(self, call: Call) -> bool:
+        """Put an ended call aside; True if its thread rests now, before anybody hears of the end.
+
+        Else whoever hears of it and calls again would be given a second thread.
+        """
         with self._lock:
             self._ended.append(call)
-            if self._telling:
+            if rests := not self._waiting and not self._closed:
+                self._idle += 1
+            return rests
+
+    def _tell(self) -> bool:
+        """Tell the loop that calls have ended; False when nobody is there any more."""
+        with self._lock:
+            if self._telling or not self._ended:
                 return True
             self._telling = True
         try:

@@ -7,7 +7,7 @@ from bench.bad_days.held import CURSOR, SNAPSHOT, WRITER
 from bench.bad_days.idle_waits import IDLE_WAITS
 from bench.bad_days.mixed import MIXED_JOBS
 from bench.bad_days.never_analysed import NEVER_ANALYSED
-from bench.bad_days.varied import MANY_PRIORITIES, MANY_TYPES
+from bench.bad_days.varied import MANY_PRIORITIES, MANY_TYPES, SCATTERED_TYPES
 
 CASES = {
     case.name: case
@@ -20,6 +20,7 @@ CASES = {
         FINISHED,
         MANY_PRIORITIES,
         MANY_TYPES,
+        SCATTERED_TYPES,
         NEVER_ANALYSED,
         MIXED_JOBS,
         IDLE_WAITS,

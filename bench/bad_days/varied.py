@@ -26,13 +26,25 @@ def of_many_priorities(stage: Stage) -> Seen:
 
 
 def of_many_types(stage: Stage) -> Seen:
+    return _of_types(stage, MANY_TYPES, TYPES)
+
+
+def of_scattered_types(stage: Stage) -> Seen:
+    jobs = stage.jobs(DRAINED)
+    return _of_types(stage, SCATTERED_TYPES, random.Random(jobs).choices(TYPES, k=jobs))
+
+
+def _of_types(stage: Stage, case: Case, names: list[str]) -> Seen:
     def drain(yard: Yard) -> Drained:
         jobs = stage.jobs(DRAINED)
-        yard.enqueue(jobs, random.Random(jobs).choices(TYPES, k=jobs))  # as jobs come, not in turns
+        yard.enqueue(jobs, names)
         return yard.drain(jobs, names=TYPES)
 
-    return in_turns(stage, MANY_TYPES.name, MANY_TYPES.title, 0.7, good=plain(stage), bad=drain)
+    return in_turns(stage, case.name, case.title, 0.7, good=plain(stage), bad=drain)
 
 
 MANY_PRIORITIES = Case("many_priorities", "1,000 distinct priorities", of_many_priorities)
 MANY_TYPES = Case("many_types", "500 job types claimed by one worker", of_many_types)
+SCATTERED_TYPES = Case(
+    "scattered_types", "500 job types that come at random, not in turns", of_scattered_types
+)

@@ -27,6 +27,7 @@ PROMISED = {
     "finished": [("at least", 0.9)],
     "many_priorities": [("at least", 0.7)],
     "many_types": [("at least", 0.7)],
+    "scattered_types": [("at least", 0.7)],
     "never_analysed": [("at least", 0.9), ("at most", 1.5)],
     "mixed": [("at least", 0.6)],
     "idle_waits": [("at most", 1.1), ("at most", 20.0)],

@@ -100,6 +100,45 @@ async def test_a_plain_function_for_which_there_is_no_thread_fails(
             await handle.result(timeout=10)
 
 
+@dataclass
+class Fragile:
+    """A payload whose own check raises what nobody expects of a check."""
+
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number:
+            raise KeyError(self.number)
+
+
+@pytest.mark.parametrize("run", ["async", "thread", "timed"])
+async def test_a_payload_whose_own_check_breaks_is_an_ending(queue: Queue, run: str) -> None:
+    """Neither the worker is lost nor the slot, whoever sent it."""
+    if run == "async":
+
+        @queue.job(name="fragile")
+        async def alone(one: Fragile) -> str:
+            return "ran"
+    else:
+
+        @queue.job(name="fragile", timeout=60 if run == "timed" else None)
+        def in_a_thread(one: Fragile) -> str:
+            return "ran"
+
+    with pytest.raises(BadInput, match="does not fit fragile: KeyError: 7"):
+        await queue.enqueue("fragile", {"one": {"number": 7}})
+    async with Queue(queue.store.shown_dsn) as other_release:
+        ids = [
+            (await other_release.enqueue("fragile", {"one": {"number": number}})).id
+            for number in (7, 0)
+        ]
+    bad, good = map(queue.handle, ids)
+    async with queue.worker(concurrency=1):
+        assert await good.result(timeout=10) == "ran"
+        with pytest.raises(JobFailed, match="does not fit fragile: KeyError: 7"):
+            await bad.result(timeout=10)
+
+
 START = threading.Thread.start
 
 

@@ -39,14 +39,15 @@ declare
     v_ids    uuid[]        := p_after_ids;
     v_untils int[]         := p_until_ranks;
     -- the best jobs of earlier looks, beside o_spots
-    k_ranks  int[];
-    k_places timestamptz[];
-    k_ids    uuid[];
+    v_best_ranks  int[];
+    v_best_places timestamptz[];
+    v_best_ids    uuid[];
 begin
     loop
         with seen as materialized (
             select stretch.nth, next.*
-            from unnest(v_types, v_ranks, v_places, v_ids, v_untils) with ordinality as stretch (job_type, rank, place, id, until, nth)
+            from unnest(v_types, v_ranks, v_places, v_ids, v_untils) with ordinality
+                     as stretch (job_type, rank, place, id, until, nth)
             cross join lateral (
                 select line.*, row_number() over () as step
                 from (
@@ -63,7 +64,7 @@ begin
         ), best as materialized (
             select rank, place, id, spot from seen
             union all
-            select * from unnest(k_ranks, k_places, k_ids, o_spots)
+            select * from unnest(v_best_ranks, v_best_places, v_best_ids, o_spots)
             order by 1, 2, 3
             limit p_limit
         ), last as (
@@ -79,9 +80,12 @@ begin
                case when open.job_types is not null then array(select rank from best) end,
                case when open.job_types is not null then array(select place from best) end,
                case when open.job_types is not null then array(select id from best) end
-        into o_spots, o_rank, o_place, o_id, v_types, v_ranks, v_places, v_ids, v_untils, k_ranks, k_places, k_ids
+        into o_spots, o_rank, o_place, o_id,
+             v_types, v_ranks, v_places, v_ids, v_untils,
+             v_best_ranks, v_best_places, v_best_ids
         from (
-            select array_agg(v_types[nth]) as job_types, array_agg(rank), array_agg(place), array_agg(id), array_agg(v_untils[nth])
+            select array_agg(v_types[nth]) as job_types, array_agg(rank), array_agg(place), array_agg(id),
+                   array_agg(v_untils[nth])
             from open
         ) as open;
 

@@ -34,7 +34,9 @@ def _model(kind: type, value: object) -> object:
     validate = cast("Callable[[object], object] | None", getattr(kind, "model_validate", None))
     if validate is not None:
         return validate(value)
-    raise NotImplementedError
+    raise ValueError(
+        f"{kind.__name__} cannot be made of JSON; annotate it as Any, or as a type that can"
+    )
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_plain)

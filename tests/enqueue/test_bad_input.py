@@ -213,7 +213,7 @@ async def test_a_wrong_argument_is_told_before_anything_is_sent(
 
 def test_a_parameter_of_which_nothing_can_be_made_is_named(queue: Queue) -> None:
     @queue.job
-    async def vague(x: object) -> None: ...
+    async def vague(n: int, x: object) -> None: ...
 
     with pytest.raises(BadInput, match="does not fit vague: object cannot be made of JSON"):
-        vague.draft(x=1)
+        vague.draft(n=1, x=1)

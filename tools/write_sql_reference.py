@@ -39,12 +39,15 @@ def head(text: str) -> list[str]:
 
 
 def signatures(text: str) -> list[str]:
-    """Return the functions and views a file makes, as one would call them."""
+    """Return the functions, procedures and views a file makes, as one would call them."""
     functions = re.findall(
         r"create or replace function (howdah\.\w+\(.*?\)\s*returns .*?)\s*\nlanguage", text, re.S
     )
+    procedures = re.findall(
+        r"create or replace procedure (howdah\.\w+\(.*?\))\s*\nlanguage", text, re.S
+    )
     views = re.findall(r"create or replace view (howdah\.\w+)", text)
-    return [*functions, *(f"view {name}" for name in views)]
+    return [*functions, *(f"call {one}" for one in procedures), *(f"view {name}" for name in views)]
 
 
 def section(path: Path) -> list[str]:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from howdah.job import Claim
@@ -31,6 +31,7 @@ SLOW = 0.02  # seconds: a whole look of this length means that dead entries pile
 SHARE = 0.02  # the part of the time that whole looks may take once they are slow
 IDLE_SHARE = 0.2  # the same for a worker with nothing else to do
 RACES = 5  # how often a claim that lost a race is sent again at once
+FEW = 8  # jobs that a woken worker asks for first, without waiting for its turn
 FRESH = timedelta(milliseconds=500)  # so much of the line's end is never skipped
 
 
@@ -116,9 +117,14 @@ Look = Callable[[Store, str, int, Line], Awaitable[list[Claim]]]
 async def claim(
     store: Store, worker_id: str, batch_size: int, line: Line, only: Sequence[str] = ()
 ) -> list[Claim]:
-    """Claim up to so many jobs of the line, of these types alone if any are named."""
+    """Claim up to so many jobs of the line, of these types alone if any are named.
+
+    Who names one type was woken for it and should ask for `FEW`: those need not wait for a turn.
+    """
+    if len(only) == 1 and not line.slow:
+        return await _look(line, partial(call.claim_next, store, worker_id, batch_size, only[0]))
     stretches, whole = line.next_look(only)
-    return await _look(store, worker_id, batch_size, line, stretches, whole=whole, in_turn=True)
+    return await _look(line, partial(call.claim, store, worker_id, batch_size, stretches), whole)
 
 
 async def look_back(store: Store, worker_id: str, batch_size: int, line: Line) -> list[Claim]:
@@ -126,26 +132,22 @@ async def look_back(store: Store, worker_id: str, batch_size: int, line: Line) -
 
     Beside the claims: nobody should wait for so long a look.
     """
-    return await _look(store, worker_id, batch_size, line, line.whole(), whole=True, in_turn=False)
+    whole = line.whole()
+    return await _look(line, partial(call.claim, store, worker_id, batch_size, whole, False), True)
 
 
 async def _look(
-    store: Store,
-    worker_id: str,
-    batch_size: int,
-    line: Line,
-    stretches: Stretches,
-    *,
-    whole: bool,
-    in_turn: bool,
+    line: Line, ask: Callable[[], Awaitable[list[Claim]]], whole: bool = False
 ) -> list[Claim]:
     began = time.monotonic()
     for _ in range(RACES):
-        with suppress(LostRace):  # a plain UPDATE ended a job while we locked it
-            claims = await call.claim(store, worker_id, batch_size, stretches, in_turn)
+        try:
+            claims = await ask()
             break
+        except LostRace:  # a plain UPDATE ended a job while we locked it
+            continue
     else:
-        claims = await call.claim(store, worker_id, batch_size, stretches, in_turn)
+        claims = await ask()
     now = time.monotonic()
     line.looked(claims, now - began, whole, now)
     return claims

@@ -20,7 +20,7 @@ from uuid import UUID
 
 from howdah.behind import Behind
 from howdah.buffer import HOLD, Buffer
-from howdah.claim import Line, Look, claim, look_back
+from howdah.claim import FEW, Line, Look, claim, look_back
 from howdah.errors import HowdahError
 from howdah.job import Claim
 from howdah.observe.measures import Measures
@@ -116,6 +116,8 @@ class Intake:
         only: list[str] = []  # the types that the doorbell named
         while not self._stopping:
             want = self._buffer.wanted(self._attempts.free)
+            if only:
+                want = min(want, FEW)
             if not want:
                 only = []
                 self._room.clear()
@@ -140,6 +142,7 @@ class Intake:
                 wait = min(wait * 2, 5.0)
                 continue
             self._take(claims)
+            await asyncio.sleep(0)  # what is to start comes before what is to be kept in order
             if len(claims) == want:
                 only = []
                 await self._doorbell.found_enough()

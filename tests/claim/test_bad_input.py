@@ -10,12 +10,22 @@ from tests.support import Database
 
 pytestmark = pytest.mark.engine
 
+claims = pytest.mark.parametrize(
+    "claim",
+    [
+        "claim_job_batch(%s::text, array['mail'], %s::int)",
+        "claim_next(%s::text, %s::int, 'mail')",
+    ],
+)
 
-@pytest.mark.parametrize("size", ["0", "-1", "-2147483648", "10001", "2147483647", "null"])
-def test_a_batch_has_1_to_10000_jobs(shared_db: Database, size: str) -> None:
+
+@claims
+@pytest.mark.parametrize("size", [0, -1, -(2**31), 10_001, 2**31 - 1, None])
+def test_a_batch_has_1_to_10000_jobs(shared_db: Database, size: int | None, claim: str) -> None:
     shared_db.enqueue("mail")
-    with pytest.raises(psycopg.Error, match=f"between 1 and 10000, not {size}") as refused:
-        shared_db.rows(f"select * from claim_job_batch('first', array['mail'], {size})")
+    said = f"between 1 and 10000, not {'null' if size is None else size}$"
+    with pytest.raises(psycopg.Error, match=f"(?m){said}") as refused:
+        shared_db.rows(f"select * from {claim}", "first", size)
     assert refused.value.sqlstate == "22023"
     assert {state for _, state in shared_db.counted()} == {State.PENDING}
 
@@ -26,11 +36,12 @@ def test_a_batch_size_is_an_integer(shared_db: Database, size: str) -> None:
         shared_db.rows(f"select * from claim_job_batch('first', array['mail'], {size})")
 
 
+@claims
 @pytest.mark.parametrize("worker", [None, "", "w" * 201])
-def test_a_worker_has_a_name(shared_db: Database, worker: str | None) -> None:
+def test_a_worker_has_a_name(shared_db: Database, worker: str | None, claim: str) -> None:
     shared_db.enqueue("mail")
     with pytest.raises(psycopg.Error, match="p_worker_id must have 1 to 200 characters") as refused:
-        shared_db.rows("select * from claim_job_batch(%s::text, array['mail'])", worker)
+        shared_db.rows(f"select * from {claim}", worker, 10)
     assert refused.value.sqlstate == "22023"
     assert {state for _, state in shared_db.counted()} == {State.PENDING}
 

@@ -96,6 +96,6 @@ async def test_who_is_rung_all_the_time_still_looks_at_everything(
     await queue.store.fetchval("select howdah.wake($1)", ["mail"])
     assert await bell.wait() == ["mail"]
     await queue.store.fetchval("select howdah.wake($1)", ["mail"])
-    await eventually(bell._rung.is_set)  # pyright: ignore[reportPrivateUsage]
+    await eventually(lambda: bell._rung)  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(doorbell, "GLANCE", 0.0)  # as if it had been rung for so long
     assert await bell.wait() == []

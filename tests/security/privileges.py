@@ -18,6 +18,10 @@ FUNCTIONS: dict[str, set[str]] = {
     # enqueue
     "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)": _enqueuers,
     "enqueue_many(jsonb)": _enqueuers,
+    "hand_over(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)": _enqueuers,
+    "relaxed()": _enqueuers,
+    "wait_for_disk()": _enqueuers,
+    "somebody_sleeps()": _enqueuers,
     "new_id()": _enqueuers,
     "wake(text[])": _enqueuers,
     "lock_space()": _enqueuers,
@@ -25,6 +29,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[]"
     ",boolean)": _worker,
     "claim_job_batch(text,text[],integer)": _worker,
+    "claim_next(text,integer,text)": _worker,
     "start(text,uuid[],integer[],interval[])": _worker,
     "progress(text,uuid[],integer[],integer[],text[])": _worker,
     "emit(text,uuid[],integer[],text[],jsonb[])": _worker,
@@ -36,12 +41,12 @@ FUNCTIONS: dict[str, set[str]] = {
     "release(text,uuid[],integer[],interval[])": _worker,
     "cancel(text,uuid[],integer[],text[],interval[])": _worker,
     "cancel(uuid[],text)": _worker,
-    "relaxed()": _worker,
     "announce(uuid[])": _worker,
     "wait_for_turn(integer)": _worker,
     "best_in_line(integer,text[],integer[],timestamp with time zone[],uuid[],integer[],"
     "timestamp with time zone)": _worker,
     "refuse_payload(text,integer,integer)": _worker,
+    "refuse_claim(text,integer)": _worker,
     "with_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone)": (
         _worker
     ),
@@ -87,6 +92,9 @@ FUNCTIONS: dict[str, set[str]] = {
     "tell_plain_update()": _worker,
 }
 
+# What is not asked but called.
+PROCEDURES = {"hand_over(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)"}
+
 # What a producer may say of a job, and what a worker may change of one by plain SQL.
 ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "trace"}
 SETTLED = {
@@ -118,7 +126,10 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
     },
 }
 
-SEQUENCES: dict[str, dict[str, set[str]]] = {"id_counter": {"usage": _enqueuers}}
+SEQUENCES: dict[str, dict[str, set[str]]] = {
+    "id_counter": {"usage": _enqueuers},
+    "waits_for_disk": {},
+}
 
 # A domain may be used by anybody who may name it: it checks a value and runs nothing else.
 TYPES = {

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tests.security import privileges
-from tests.security.privileges import EVERYBODY, FUNCTIONS, RELATIONS, SEQUENCES
+from tests.security.privileges import EVERYBODY, FUNCTIONS, PROCEDURES, RELATIONS, SEQUENCES
 from tests.store.roles import Roles, roles_in
 from tests.support import Session
 from tests.support.databases import Databases
@@ -189,7 +189,8 @@ def test_every_function_is_closed_to_those_it_is_not_for(roles: Roles, role: str
     for function in FUNCTIONS:
         name, _, types = function.rstrip(")").partition("(")
         arguments = ", ".join(f"null::{one}" for one in types.split(",") if one)
-        told[function] = refused(session, f"select howdah.{name}({arguments})")
+        word = "call" if function in PROCEDURES else "select"
+        told[function] = refused(session, f"{word} howdah.{name}({arguments})")
     assert told == {name: role not in who for name, who in FUNCTIONS.items()}
 
 

@@ -65,9 +65,9 @@ def functions() -> str:
 
 @cache
 def function_names() -> frozenset[str]:
-    """Return the names of all functions that an install leaves behind."""
-    found = re.findall(r"^create or replace function howdah\.(\w+)", functions(), re.MULTILINE)
-    return frozenset(found)
+    """Return the names of all functions and procedures that an install leaves behind."""
+    made = r"^create or replace (?:function|procedure) howdah\.(\w+)"
+    return frozenset(re.findall(made, functions(), re.MULTILINE))
 
 
 @cache
@@ -98,7 +98,7 @@ def record() -> str:
 def closing() -> str:
     """Return what ends every install: days ahead, and nothing open to everybody."""
     return (
-        "revoke all on all functions in schema howdah from public;\n"
+        "revoke all on all routines in schema howdah from public;\n"
         "do $$ begin perform howdah.prepare_days(); end $$;\n"
     )
 

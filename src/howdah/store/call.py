@@ -28,6 +28,8 @@ _CLAIM = f"""
     select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
 """  # noqa: S608 - nothing but the column list is put in
 _CLAIM_TRACED = _CLAIM.replace("claimed_at", "claimed_at, trace")
+_CLAIM_NEXT = f"select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim_next($1, $2, $3)"  # noqa: S608
+_CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace("claimed_at", "claimed_at, trace")
 
 
 class Stretches(NamedTuple):
@@ -46,6 +48,11 @@ async def claim(
     sql = _CLAIM if store.tracing is None else _CLAIM_TRACED
     rows = await store.fetch(sql, worker_id, batch_size, *line, in_turn)
     return [Claim(*row) for row in rows]
+
+
+async def claim_next(store: Store, worker_id: str, batch_size: int, job_type: str) -> list[Claim]:
+    sql = _CLAIM_NEXT if store.tracing is None else _CLAIM_NEXT_TRACED
+    return [Claim(*row) for row in await store.fetch(sql, worker_id, batch_size, job_type)]
 
 
 async def claim_job_batch(

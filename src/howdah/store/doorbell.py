@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from uuid import UUID
 
 from howdah.store.listen import NEWS, WAKE, Listener, named_ids, named_types
@@ -37,7 +36,8 @@ class Doorbell:
         self._poll = poll
         self._knows = knows
         self._news = news
-        self._rung = asyncio.Event()
+        self._rung = False
+        self._awake = asyncio.Event()  # it rang, or the time is over
         self._named: set[str] | None = set()  # for which types it rang; None: for any
         self._asleep = False
         self._unsure_since: float | None = None  # since when something may have gone unheard
@@ -57,7 +57,7 @@ class Doorbell:
     def ring(self) -> None:
         """Wake the sleeper, to look at everything."""
         self._named = None
-        self._rung.set()
+        self._strike()
 
     async def found_enough(self) -> None:
         """A claim brought all that was asked for: the worker is busy, nobody need ring."""
@@ -94,12 +94,18 @@ class Doorbell:
 
     async def nap(self, seconds: float) -> bool:
         """Sleep so long, or until the bell; returns whether it rang."""
-        rang = False
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                rang = await self._rung.wait()
-        self._rung.clear()
+        alarm = asyncio.get_running_loop().call_later(seconds, self._awake.set)
+        try:
+            await self._awake.wait()
+        finally:
+            alarm.cancel()
+        self._awake.clear()
+        rang, self._rung = self._rung, False
         return rang
+
+    def _strike(self) -> None:
+        self._rung = True
+        self._awake.set()
 
     def _heard(self, channel: str, message: str) -> None:
         if channel == NEWS:
@@ -109,7 +115,7 @@ class Doorbell:
         elif known := [name for name in types if self._knows(name)]:
             if self._named is not None:
                 self._named.update(known)
-            self._rung.set()
+            self._strike()
 
     def _gap(self) -> None:
         """The listening connection is new or lost: the lock went with it."""

@@ -16,8 +16,8 @@ from howdah.store.store import Store
 
 COPYING = 7 * 24 * 3600.0  # seconds: a stream may take as long as whoever feeds it
 
-_ENQUEUE = "select howdah.enqueue($1, $2, $3, $4, $5, $6, $7)"
-_ENQUEUE_TRACED = "select howdah.enqueue($1, $2, $3, $4, $5, $6, $7, $8)"
+_ENQUEUE = "call howdah.hand_over($1, $2, $3, $4, $5, $6, $7)"
+_ENQUEUE_TRACED = "call howdah.hand_over($1, $2, $3, $4, $5, $6, $7, $8)"
 _COLUMNS = ("id", "job_type", "data", "priority", "max_attempts", "run_at", "place")
 
 

@@ -25,6 +25,8 @@ NEWS = "howdah_news"
 
 _log = logging.getLogger("howdah.listen")
 
+_types = msgspec.json.Decoder(list[str])
+
 OnMessage = Callable[[str, str], None]
 
 
@@ -35,7 +37,7 @@ def named_types(message: str) -> list[str]:
     that names nothing, like any other.
     """
     try:
-        return msgspec.json.decode(message, type=list[str]) if message else []
+        return _types.decode(message) if message else []
     except msgspec.MsgspecError:
         return []
 

@@ -62,12 +62,8 @@ declare
     v_turn   int           := hashtext(p_job_types[1]);  -- workers of one make ask for the same types
     v_mine   bool;         -- whether it is our turn
 begin
-    if p_worker_id is null or length(p_worker_id) not between 1 and 200 then
-        raise exception using errcode = '22023', message = 'p_worker_id must have 1 to 200 characters';
-    end if;
-    if p_batch_size is null or p_batch_size not between 1 and 10000 then
-        raise exception using errcode = '22023',
-            message = format('p_batch_size must be between 1 and 10000, not %s', coalesce(p_batch_size::text, 'null'));
+    if (length(p_worker_id) between 1 and 200 and p_batch_size between 1 and 10000) is not true then
+        perform howdah.refuse_claim(p_worker_id, p_batch_size);
     end if;
 
     -- Of several types often one alone has jobs, and its line can be taken as it stands.

@@ -5,7 +5,7 @@
 
 revoke all on schema howdah from howdah_producer, howdah_worker, howdah_observer;
 revoke all on all tables in schema howdah from howdah_producer, howdah_worker, howdah_observer;
-revoke all on all functions in schema howdah from howdah_producer, howdah_worker, howdah_observer;
+revoke all on all routines in schema howdah from howdah_producer, howdah_worker, howdah_observer;
 revoke all on all sequences in schema howdah from howdah_producer, howdah_worker, howdah_observer;
 
 grant usage on schema howdah to howdah_producer, howdah_worker, howdah_observer;
@@ -17,7 +17,11 @@ grant select on howdah.installed to howdah_producer, howdah_worker, howdah_obser
 grant execute on function
     howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text),
     howdah.enqueue_many(jsonb),
-    howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text)
+    howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
+    howdah.somebody_sleeps(), howdah.relaxed(), howdah.wait_for_disk()
+    to howdah_producer, howdah_worker;
+grant execute on procedure
+    howdah.hand_over(text, jsonb, int, timestamptz, int, uuid, interval, text)
     to howdah_producer, howdah_worker;
 grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
 grant insert (id, job_type, priority, data, max_attempts, run_at, trace)
@@ -36,7 +40,7 @@ grant execute on function
 
 -- A worker does everything a job's life needs, by the verbs or by plain UPDATE. It is also the
 -- role of those who steer: cancel, requeue, pause and resume.
-grant execute on all functions in schema howdah to howdah_worker;
+grant execute on all routines in schema howdah to howdah_worker;
 revoke execute on function
     howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool)
     from howdah_worker;

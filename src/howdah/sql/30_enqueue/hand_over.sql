@@ -1,0 +1,36 @@
+-- hand_over · → pending, and begun while the disk is still at work
+--
+-- Enqueue for a caller without a transaction of its own. Where a worker sleeps there are two commits: with
+-- the first the job is there and the worker hears of it, with the second it is on disk. The caller is answered
+-- after the second, so what was acknowledged is safe; the worker has begun in the meantime.
+--
+--   p_…   see enqueue.sql
+--
+-- Locks nothing. Wakes idle workers that know the type. After an error of class 57 (a timeout, an operator)
+-- the job may be there, as after a lost connection; after any other it is not.
+
+create or replace procedure howdah.hand_over(
+    p_job_type      text,
+    p_data          jsonb,
+    p_priority      int,
+    p_run_at        timestamptz,
+    p_max_attempts  int,
+    p_id            uuid,
+    p_delay         interval,
+    p_trace         text  default null
+)
+language plpgsql
+as $$
+-- What commits can have neither a search path of its own nor its owner's rights: so every name is said in
+-- full, no operator is used, and what needs rights is asked of others.
+begin
+    if howdah.somebody_sleeps() then
+        perform howdah.relaxed();
+        perform howdah.enqueue(p_job_type, p_data, p_priority, p_run_at, p_max_attempts, p_id, p_delay, p_trace);
+        commit;
+        perform howdah.wait_for_disk();
+    else
+        perform howdah.enqueue(p_job_type, p_data, p_priority, p_run_at, p_max_attempts, p_id, p_delay, p_trace);
+    end if;
+end;
+$$;

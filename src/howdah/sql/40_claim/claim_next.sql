@@ -1,0 +1,49 @@
+-- claim_next · pending → claimed
+--
+-- What claim does, for the first few jobs of one line and in one statement: for a worker that was woken,
+-- whose job waits for nothing else. It takes no turn, so it should take few: see wait_for_turn.sql.
+--
+--   p_worker_id    who claims; half of the lease
+--   p_batch_size   how many at most
+--   p_job_type     whose line, from its beginning
+--   returns        the jobs
+--
+-- A job that somebody changes at this moment may be left in line: the next look finds it. The line of a paused
+-- type is left alone. Locks the rows it takes (for update skip locked). Wakes nobody. Raises 40001 as claim does.
+
+create or replace function howdah.claim_next(p_worker_id text, p_batch_size int, p_job_type text)
+returns setof howdah.jobs
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = off
+set jit = off
+as $$
+declare
+    v_now timestamptz := howdah.clock();
+begin
+    if (length(p_worker_id) between 1 and 200 and p_batch_size between 1 and 10000) is not true then
+        perform howdah.refuse_claim(p_worker_id, p_batch_size);
+    end if;
+    return query
+    with next as materialized (
+        select j.ctid as spot from howdah.jobs_live as j
+        where j.job_type = p_job_type and j.worker_id is null and j.place is not null
+          and (j.run_at is null or j.run_at <= v_now)
+          and not exists (select from howdah.paused_types where job_type = p_job_type)
+        order by ~j.priority, j.place, j.id
+        limit p_batch_size
+        for update skip locked
+    )
+    update howdah.jobs_live as j
+    set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
+        attempts = least(j.attempts, 2147483646) + 1, started_at = null
+    from next
+    where j.ctid = next.spot
+    returning j.*;
+end;
+$$;

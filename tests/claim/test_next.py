@@ -1,0 +1,59 @@
+"""`claim_next` takes the first few of one line, as `claim` would."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from tests.support import Database, Session
+
+pytestmark = pytest.mark.engine
+
+HOUR = timedelta(hours=1)
+
+
+def next_of(db: Session, job_type: str, batch: int = 8) -> list[UUID]:
+    return db.column("select id from howdah.claim_next('worker', %s, %s)", batch, job_type)
+
+
+def test_it_takes_the_first_of_the_line_in_their_order(db: Database) -> None:
+    low = [db.enqueue("mail", priority=30) for _ in range(2)]
+    normal = [db.enqueue("mail") for _ in range(2)]
+    high = [db.enqueue("mail", priority=150) for _ in range(2)]
+    db.enqueue("resize", priority=1000)
+    assert next_of(db, "mail", 3) == [*high, normal[0]]
+    assert next_of(db, "mail", 10) == [normal[1], *low]
+    assert next_of(db, "mail") == []
+
+
+def test_it_hands_out_a_lease(db: Database) -> None:
+    job = db.enqueue("mail", {"to": "you"})
+    (row,) = db.rows("select * from howdah.claim_next('worker', 1, 'mail')")
+    assert (row["id"], row["worker_id"], row["attempts"], row["status"], row["data"]) == (
+        *(job, "worker", 1, "claimed"),
+        {"to": "you"},
+    )
+    assert row["claimed_at"] is not None
+
+
+def test_what_is_due_later_is_left_in_line(db: Database) -> None:
+    db.enqueue("mail", delay=HOUR)
+    assert next_of(db, "mail") == []
+
+
+def test_what_others_hold_is_made_up_for_by_the_next_in_line(db: Database) -> None:
+    jobs = [db.enqueue("mail") for _ in range(5)]
+    other = db.session()
+    with other.transaction():
+        assert next_of(other, "mail", 2) == jobs[:2]
+        assert next_of(db, "mail", 2) == jobs[2:4]
+
+
+def test_a_paused_type_gives_nothing(db: Database) -> None:
+    job = db.enqueue("mail")
+    db.execute("select howdah.pause('mail')")
+    assert next_of(db, "mail") == []
+    db.execute("select howdah.resume('mail')")
+    assert next_of(db, "mail") == [job]

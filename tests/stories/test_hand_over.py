@@ -1,0 +1,119 @@
+"""An enqueue is answered when it is on disk, and its job may begin before that.
+
+The disk is a standby that does not exist: a commit that waits for the disk waits for it, and for as
+long as the test likes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from howdah import Queue, State
+from tests.stories.server import PgServer
+from tests.support.waiting import eventually
+
+WAITS = (
+    "select count(*) from pg_stat_activity where datname = current_database() "
+    "and query ~ 'howdah.hand_over' and wait_event = 'SyncRep'"
+)
+
+
+class Disk:
+    """What commits wait for."""
+
+    def __init__(self, server: PgServer) -> None:
+        self._server = server
+
+    async def stop(self) -> None:
+        await self._be("nobody")
+
+    async def go_on(self) -> None:
+        await self._be("")
+
+    async def _be(self, standby: str) -> None:
+        self._server.value(f"alter system set synchronous_standby_names = '{standby}'")
+        self._server.value("select pg_reload_conf()")
+        await eventually(
+            lambda: self._server.value("show synchronous_standby_names") == standby,
+            f"synchronous_standby_names = '{standby}'",
+        )
+
+    def callers(self) -> int:
+        """How many enqueues wait for it."""
+        return self._server.value(WAITS)
+
+
+@pytest.fixture
+async def queue(own_server: PgServer) -> AsyncGenerator[Queue]:
+    own_server.value("drop schema if exists howdah cascade")
+    async with Queue(own_server.dsn()) as made:
+        await made.install()
+        yield made
+
+
+@pytest.fixture
+async def disk(own_server: PgServer) -> AsyncGenerator[Disk]:
+    made = Disk(own_server)
+    yield made
+    await made.go_on()
+
+
+async def test_a_job_begins_while_its_caller_waits_for_the_disk(
+    queue: Queue, disk: Disk, own_server: PgServer
+) -> None:
+    began = asyncio.Event()
+
+    @queue.job
+    async def work() -> str:
+        began.set()
+        return "done"
+
+    async with queue.worker():
+        await eventually(lambda: own_server.value("select howdah.somebody_sleeps()"))
+        await disk.stop()
+        call = asyncio.create_task(work.enqueue())
+        async with asyncio.timeout(20):
+            await began.wait()
+        await eventually(lambda: disk.callers() == 1, "the caller waits for the disk")
+        assert not call.done()
+        await disk.go_on()
+        handle = await call
+        assert await handle.result(timeout=20) == "done"
+
+
+async def test_where_nobody_sleeps_the_caller_waits_as_well(queue: Queue, disk: Disk) -> None:
+    await disk.stop()
+    call = asyncio.create_task(queue.enqueue("work"))
+    await eventually(lambda: disk.callers() == 1, "the caller waits for the disk")
+    assert not call.done()
+    assert await queue.jobs(job_type="work") == []
+    await disk.go_on()
+    assert (await queue.get((await call).id)).status is State.PENDING
+
+
+async def test_a_caller_who_is_stopped_in_between_cannot_know(
+    queue: Queue, disk: Disk, own_server: PgServer
+) -> None:
+    """As after any lost answer, the job may be there: it is, whole and once."""
+
+    @queue.job
+    async def work() -> str:
+        return "done"
+
+    async with queue.worker(), Queue(own_server.dsn()) as caller:
+        await eventually(lambda: own_server.value("select howdah.somebody_sleeps()"))
+        await disk.stop()
+        call = asyncio.create_task(caller.enqueue("work"))
+        await eventually(lambda: disk.callers() == 1, "the caller waits for the disk")
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await disk.go_on()
+
+        async def completed() -> bool:
+            return [job.status for job in await queue.jobs(job_type="work")] == [State.COMPLETED]
+
+        await eventually(completed)

@@ -25,6 +25,7 @@ from howdah.errors import HowdahError, Unreachable
 from howdah.payload import MAX_BYTES
 from howdah.store import install
 from howdah.store.address import each_host, find_dsn, find_listen_dsn
+from howdah.store.arrays import tell_arrays
 from howdah.store.pool import Closed, Pool
 from howdah.store.redact import without_password, without_pieces
 from howdah.store.refusals import from_postgres
@@ -201,13 +202,15 @@ class Store:
             raise self._unreadable(error, dsn) from None
         for n, host in enumerate(hosts, 1):
             try:
-                return await asyncpg.connect(
+                connection = await asyncpg.connect(
                     host,
                     timeout=min(CONNECTING, self._patience) / len(hosts),
                     command_timeout=patience,
                     statement_cache_size=0 if self.pooled else statements,
                     server_settings=None if self.pooled else {"application_name": "howdah"},
                 )
+                tell_arrays(connection)
+                return connection
             except ValueError as error:  # asyncpg's word for a DSN it cannot read
                 raise self._unreadable(error, dsn) from None
             except Exception as error:

@@ -142,7 +142,8 @@ class Intake:
                 wait = min(wait * 2, 5.0)
                 continue
             self._take(claims)
-            await asyncio.sleep(0)  # what is to start comes before what is to be kept in order
+            if only:
+                await asyncio.sleep(0)  # what it was woken for begins before all else
             if len(claims) == want:
                 only = []
                 await self._doorbell.found_enough()

@@ -17,7 +17,7 @@ import gc
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -39,8 +39,7 @@ from bench.resident import peak_kib, resident_kib
 from bench.tally import ADDRESS, FOLDER, Reader, Tally
 from howdah import Backoff, Cancel, JobContext, Queue
 from howdah.job import Claim
-from howdah.store import Store, call
-from howdah.store.call import Stretches
+from howdah.store import call
 
 LOT = 0.05  # seconds between two lots of a producer
 PATIENCE = 60.0
@@ -106,21 +105,20 @@ async def work(task: Task) -> None:
 
 def time_claims(path: Path) -> None:
     """Note of every claim when it began, how long it took and how many jobs it brought."""
-    plain: Callable[..., object] = call.claim
     file = path.open("ab", buffering=0)
 
-    async def timed(
-        store: Store, worker_id: str, batch_size: int, line: Stretches, in_turn: bool
-    ) -> Sequence[Claim]:
-        began = time.monotonic_ns()
-        claims: Sequence[Claim] = await plain(  # pyright: ignore
-            store, worker_id, batch_size, line, in_turn
-        )
-        numbers = (began, time.monotonic_ns() - began, len(claims))
-        file.write(b"".join(number.to_bytes(8, "little") for number in numbers))
-        return claims
+    def timed(claim: Callable[..., Awaitable[list[Claim]]]) -> Callable[..., object]:
+        async def noted(*arguments: object) -> list[Claim]:
+            began = time.monotonic_ns()
+            claims = await claim(*arguments)
+            numbers = (began, time.monotonic_ns() - began, len(claims))
+            file.write(b"".join(number.to_bytes(8, "little") for number in numbers))
+            return claims
 
-    call.claim = timed  # pyright: ignore
+        return noted
+
+    call.claim = timed(call.claim)  # pyright: ignore[reportAttributeAccessIssue]
+    call.claim_next = timed(call.claim_next)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 async def produce(task: Task) -> None:

@@ -28,14 +28,16 @@ def test_it_takes_the_first_of_the_line_in_their_order(db: Database) -> None:
     assert next_of(db, "mail") == []
 
 
-def test_it_hands_out_a_lease(db: Database) -> None:
-    job = db.enqueue("mail", {"to": "you"})
-    (row,) = db.rows("select * from howdah.claim_next('worker', 1, 'mail')")
-    assert (row["id"], row["worker_id"], row["attempts"], row["status"], row["data"]) == (
-        *(job, "worker", 1, "claimed"),
-        {"to": "you"},
-    )
-    assert row["claimed_at"] is not None
+def test_it_hands_out_what_claim_hands_out(db: Database) -> None:
+    """Two statements mark a job as claimed: they must not come to differ."""
+    with db.transaction():  # so that all have the same times
+        jobs = [db.enqueue("mail", {"to": "you"}) for _ in range(2)]
+        (one,) = db.rows("select * from howdah.claim_job_batch('worker', array['mail'], 1)")
+        (other,) = db.rows("select * from howdah.claim_next('worker', 1, 'mail')")
+    assert [one.pop("id"), other.pop("id")] == jobs
+    assert one == other
+    assert (one["worker_id"], one["attempts"], one["status"]) == ("worker", 1, "claimed")
+    assert one["claimed_at"] is not None
 
 
 def test_what_is_due_later_is_left_in_line(db: Database) -> None:

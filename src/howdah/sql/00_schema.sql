@@ -19,5 +19,5 @@ create table howdah.installed (
 -- Part of every id made here, see 05_ground/new_id.sql.
 create sequence howdah.id_counter;
 
--- What a transaction writes that must wait for the disk, see 05_ground/clock.sql.
+-- What a transaction writes that must wait for the disk, see 05_ground/disk.sql.
 create sequence howdah.waits_for_disk;

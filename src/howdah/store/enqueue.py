@@ -38,7 +38,7 @@ def check_size(draft: Draft, limit: int) -> None:
 async def enqueue(store: Store, draft: Draft) -> None:
     async with store.acquire() as connection:
         check_size(draft, store.payload_limit)
-        await connection.fetchval(
+        await connection.execute(
             _ENQUEUE if draft.trace is None else _ENQUEUE_TRACED,
             draft.job_type,
             draft.data,

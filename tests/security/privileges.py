@@ -22,6 +22,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "relaxed()": _enqueuers,
     "wait_for_disk()": _enqueuers,
     "somebody_sleeps()": _enqueuers,
+    "ring(text[])": _enqueuers,
     "new_id()": _enqueuers,
     "wake(text[])": _enqueuers,
     "lock_space()": _enqueuers,

@@ -38,7 +38,7 @@ FUNCTIONS_OF_A_PRODUCER = {
     "wake",
     "lock_space",
     "option",
-    *("hand_over", "somebody_sleeps", "relaxed", "wait_for_disk"),
+    *("hand_over", "somebody_sleeps", "ring", "relaxed", "wait_for_disk"),
 }
 FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),

@@ -52,6 +52,7 @@ FUNCTIONS = (
     ("set_config", "text, text, bool", "text"),
     ("setval", "regclass, bigint", "bigint"),
     ("somebody_sleeps", "", "bool"),
+    ("ring", "text[]", "void"),
     ("relaxed", "", "text"),
     ("wait_for_disk", "", "void"),
     ("current_setting", "text", "text"),

@@ -11,7 +11,18 @@ begin atomic
     select not (pg_try_advisory_lock(howdah.lock_space(), 1) and pg_advisory_unlock(howdah.lock_space(), 1));
 end;
 
--- wake · tell idle workers that jobs of these types stand in line
+-- ring · tell every idle worker that knows a type, when the transaction commits
+--
+-- '' means "look, whatever your types": a payload is limited to 8000 bytes.
+
+create or replace function howdah.ring(p_job_types text[]) returns void
+language sql volatile
+begin atomic
+    select pg_notify('howdah_wake', case when octet_length(array_to_json(p_job_types)::text) < 7900
+                                         then array_to_json(p_job_types)::text else '' end);
+end;
+
+-- wake · ring where somebody sleeps: jobs of these types stand in line
 --
 -- Where nobody sleeps the NOTIFY is spared: a notifying commit waits for every other one.
 -- A worker that falls asleep between this look and our commit glances once more.
@@ -21,9 +32,5 @@ end;
 create or replace function howdah.wake(p_job_types text[]) returns void
 language sql volatile
 begin atomic
-    -- '' means "look, whatever your types": a payload is limited to 8000 bytes
-    select case when howdah.somebody_sleeps() then
-        pg_notify('howdah_wake', case when octet_length(array_to_json(p_job_types)::text) < 7900
-                                      then array_to_json(p_job_types)::text else '' end)
-    end;
+    select case when howdah.somebody_sleeps() then howdah.ring(p_job_types) end;
 end;

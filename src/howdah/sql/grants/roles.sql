@@ -18,7 +18,7 @@ grant execute on function
     howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text),
     howdah.enqueue_many(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
-    howdah.somebody_sleeps(), howdah.relaxed(), howdah.wait_for_disk()
+    howdah.somebody_sleeps(), howdah.ring(text[]), howdah.relaxed(), howdah.wait_for_disk()
     to howdah_producer, howdah_worker;
 grant execute on procedure
     howdah.hand_over(text, jsonb, int, timestamptz, int, uuid, interval, text)

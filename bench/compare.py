@@ -1,12 +1,13 @@
 """Compare: measure howdah and its peers in one run, and write the record down.
 
-    python -m bench.compare                          everything: some twenty minutes
+    python -m bench.compare                          everything: some 25 minutes
     python -m bench.compare --quick                  everything once with few jobs: does it work?
     python -m bench.compare --only howdah,pgqueuer --work drain_1,pickup
     python -m bench.compare --server FOLDER          the PostgreSQL whose programs are in FOLDER
 
 The peers take turns within each work, in another order in each repetition, so that a moment in
-which the machine was slow hits nobody alone. A run of everything, or one that is given a name with
+which the machine was slow hits nobody alone. A pickup is so short that such a moment is all of it:
+there are three turns in each repetition. A run of everything, or one that is given a name with
 `--record`, is kept in bench/records/. Any other, and any with fewer jobs, is a trial: it goes below
 .bench/, and its numbers say little.
 """
@@ -39,6 +40,7 @@ from bench.works import WORKS
 
 QUICK_JOBS = 2000
 QUICK_PICKUPS = 40
+TURNS = {"pickup": 3}  # per repetition; one of anything else
 
 
 class Choice(NamedTuple):
@@ -137,11 +139,17 @@ OURS = {True: ("asyncpg", "uvloop", "msgspec"), False: ()}
 
 def _measurements(choice: Choice, stage: Stage) -> Generator[Measurement]:
     for repetition in range(1, choice.repetitions + 1):
-        turn = (repetition - 1) % len(choice.peers)
         for work in choice.works:
-            for peer in (*choice.peers[turn:], *choice.peers[:turn]):
+            for peer in in_turns(choice.peers, repetition, TURNS.get(work, 1)):
                 if work in peer.works and peer.name in stage.environments:
                     yield _measurement(peer, work, choice.plan(peer, work), repetition, stage)
+
+
+def in_turns(peers: list[Peer], repetition: int, turns: int) -> Generator[Peer]:
+    """Let everybody have so many turns, and let another one begin each time."""
+    for turn in range(turns):
+        first = (repetition - 1 + turn) % len(peers)
+        yield from (*peers[first:], *peers[:first])
 
 
 def _measurement(peer: Peer, work: str, plan: Plan, repetition: int, stage: Stage) -> Measurement:

@@ -1,7 +1,7 @@
 """Figures: from what was measured to what is said, by the same rule for everyone.
 
 A rate is the median over the repetitions, with the lowest and the highest beside it. A pickup
-is a percentile within each repetition, and then the median of those.
+is a percentile within each turn, and then the median of those.
 """
 
 from __future__ import annotations

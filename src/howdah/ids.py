@@ -11,23 +11,29 @@ import threading
 import time
 from uuid import UUID
 
+from asyncpg.pgproto import pgproto
+
 _lock = threading.Lock()
+_millisecond = 0
 _last = 0
-_VERSION_7 = 7 << 76
-_VARIANT = 2 << 62
+_VERSION_AND_VARIANT = 7 << 76 | 2 << 62
+_RANDOM = 0xFFF << 64 | (1 << 61) - 1
 
 
 def new_id() -> UUID:
-    """Make an id above every id this process made before."""
-    global _last
-    # 48 bits of milliseconds, then 74 bits that start at random and rise within the millisecond.
-    # The topmost of them starts clear: a process would have to make 2**73 ids in a millisecond.
-    moment = (time.time_ns() // 1_000_000) << 74
+    """Make an id above every id this process made before.
+
+    48 bits of milliseconds, then bits that start at random and rise within the millisecond. The
+    topmost of the last 62 starts clear: a process would have to make 2**61 ids in a millisecond.
+    It is the uuid that asyncpg itself gives and takes: made in half the time, sent as it is.
+    """
+    global _millisecond, _last
+    now = time.time_ns() // 1_000_000
     with _lock:
-        if moment > _last:
-            _last = moment | int.from_bytes(os.urandom(9)) << 1
+        if now > _millisecond:
+            _millisecond = now
+            _last = now << 80 | _VERSION_AND_VARIANT | int.from_bytes(os.urandom(10)) & _RANDOM
         else:
             _last += 1
         value = _last
-    milliseconds, high, low = value >> 74, value >> 62 & 0xFFF, value & (1 << 62) - 1
-    return UUID(int=milliseconds << 80 | _VERSION_7 | high << 64 | _VARIANT | low)
+    return pgproto.UUID(value.to_bytes(16))

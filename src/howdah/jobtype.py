@@ -145,8 +145,8 @@ class JobType(Generic[P, R]):
     def _own(self, one: Draft | Mapping[str, Any]) -> Draft:
         if isinstance(one, Draft):
             return one
-        if isinstance(one, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return self._draft(self.handler.encode((), one))
+        if isinstance(one, (dict, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return self._draft(self.handler.encode((), one))  # dict first: it is found at once
         raise BadInput(
             f"enqueue_many takes drafts or mappings of arguments, not {type(one).__name__}"
         )

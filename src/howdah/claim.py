@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
-from howdah.job import Claim
+from howdah.job import Claim, moment
 from howdah.store import Store, call
 from howdah.store.call import Stretches
 from howdah.store.refusals import LostRace
@@ -32,7 +32,7 @@ SHARE = 0.02  # the part of the time that whole looks may take once they are slo
 IDLE_SHARE = 0.2  # the same for a worker with nothing else to do
 RACES = 5  # how often a claim that lost a race is sent again at once
 FEW = 8  # jobs that a woken worker asks for first, without waiting for its turn
-FRESH = timedelta(milliseconds=500)  # so much of the line's end is never skipped
+FRESH = 0.5  # seconds: so much of the line's end is never skipped
 
 
 class Line:
@@ -41,7 +41,7 @@ class Line:
     def __init__(self, job_types: Iterable[str]) -> None:
         self.job_types: list[str] = sorted(set(job_types))
         self._whole = _whole(self.job_types)
-        self._marks: dict[str, dict[int, tuple[datetime, UUID]]] = {}
+        self._marks: dict[str, dict[int, tuple[float, UUID]]] = {}
         self.slow: bool = False  # whether whole looks have become slow
         self._looked_at = 0.0
         self._look_took = 0.0
@@ -64,7 +64,7 @@ class Line:
             ):
                 if marked_rank > rank:
                     found.append((job_type, rank, place, id, marked_rank - 1))
-                rank, place, id = marked_rank, marked_place, marked_id
+                rank, place, id = marked_rank, moment(marked_place), marked_id
             found.append((job_type, rank, place, id, LAST_RANK))
         return _stretches(found)
 

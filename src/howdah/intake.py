@@ -169,7 +169,7 @@ class Intake:
         if look is not look_back:
             self._buffer.claimed(took)
         if claims:
-            self._measures.claimed(claims[0].claimed_at.timestamp(), sent)
+            self._measures.claimed(claims[0].claimed_at, sent)
         return claims
 
     async def _settle_down(self, found: bool) -> None:

@@ -11,7 +11,7 @@ encoded JSON and are decoded once, into the handler's own parameter types.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 from uuid import UUID
@@ -31,6 +31,13 @@ class Priority(IntEnum):
 
 DEFAULT_PRIORITY = int(Priority.DISCOVERED)
 DEFAULT_MAX_ATTEMPTS = 3
+
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(seconds: float) -> datetime:
+    """Make an instant of seconds since 1970, exact to the microsecond from 1834 to 2105."""
+    return _1970 + timedelta(seconds=seconds)
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -55,7 +62,11 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A job in a worker's hands, with no more of it than a worker needs."""
+    """A job in a worker's hands, with no more of it than a worker needs.
+
+    Its instants are seconds since 1970: to make three datetimes of every job was an eighth of what
+    a worker does for one that does nothing.
+    """
 
     id: UUID
     job_type: str
@@ -63,9 +74,9 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     data: str
     attempt: int
     max_attempts: int
-    place: datetime
-    created_at: datetime
-    claimed_at: datetime
+    place: float
+    created_at: float
+    claimed_at: float
     trace: str | None = None  # only where the queue is traced
 
     @property

@@ -8,7 +8,7 @@ from uuid import UUID
 from howdah.buffer import AHEAD, HOLD, LONGEST_HOLD, Buffer
 from howdah.job import Claim
 
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
+NOW = datetime(2030, 1, 1, tzinfo=UTC).timestamp()
 
 
 def claims(*priorities: int) -> list[Claim]:

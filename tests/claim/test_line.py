@@ -20,10 +20,11 @@ keys = st.tuples(ranks, places, ids)
 
 
 def claimed(
-    key: tuple[int, datetime, UUID], job_type: str = "mail", age: timedelta = FRESH * 2
+    key: tuple[int, datetime, UUID], job_type: str = "mail", age: float = FRESH * 2
 ) -> Claim:
     rank, place, id = key
-    return Claim(id, job_type, ~rank, "{}", 1, 3, place, place, place + age)
+    since = place.timestamp()
+    return Claim(id, job_type, ~rank, "{}", 1, 3, since, since, since + age)
 
 
 def slow_line(*claims: Claim) -> Line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -176,10 +176,8 @@ def ending(
     ran: float = 0.1,
     now: float = 1000.0,
 ) -> Ending:
-    claimed = datetime.fromtimestamp(now - ran, UTC)
-    claim = Claim(
-        uuid4(), job_type, 100, "{}", 1, 3, claimed - timedelta(seconds=waited), claimed, claimed
-    )
+    claimed = now - ran
+    claim = Claim(uuid4(), job_type, 100, "{}", 1, 3, claimed - waited, claimed, claimed)
     return Ending(claim, outcome or Complete(), now - ran, now)
 
 

@@ -17,7 +17,7 @@ from tests.support.waiting import eventually
 @pytest.fixture(autouse=True)
 def every_look_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "SLOW", -1.0)
-    monkeypatch.setattr(claims, "FRESH", timedelta())
+    monkeypatch.setattr(claims, "FRESH", 0.0)
 
 
 async def enqueue_late(queue: Queue, name: str) -> None:

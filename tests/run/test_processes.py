@@ -17,7 +17,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -83,7 +82,7 @@ class House:
     async def run(
         self, handler: Handler, data: object, reports: list[object], timeout: float | None = None
     ) -> frames.Returned:
-        now = datetime.now(UTC)
+        now = time.time()
         claim = Claim(uuid4(), handler.job_type, 100, json.dumps(data), 1, 1, now, now, now)
         ended = await self.processes.run(handler, claim, reports.append, timeout)
         assert isinstance(ended, frames.Returned), ended

@@ -15,7 +15,8 @@ BATCH = 1000
 HANDLES = {"async": handle, "thread": handle_in_thread, "process": handle_in_process}
 
 CLAIM = """
-    select id, job_type, priority, data, attempts, max_attempts, place, created_at, claimed_at
+    select id, job_type, priority, data, attempts, max_attempts, date_part('epoch', place),
+           date_part('epoch', created_at), date_part('epoch', claimed_at)
       from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7)
 """
 COMPLETE = """

@@ -138,7 +138,7 @@ class Measures:
             tally.run[cell_of(ran)] += weight
             tally.run_seconds += ran * weight
             if ahead is not None:
-                waited = max(0.0, ending.began + ahead - ending.claim.place.timestamp())
+                waited = max(0.0, ending.began + ahead - ending.claim.place)
                 tally.pickup[cell_of(waited)] += weight
                 tally.pickup_seconds += waited * weight
 

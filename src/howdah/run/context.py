@@ -14,7 +14,7 @@ from typing import Protocol
 from uuid import UUID
 
 from howdah.errors import StaleLease
-from howdah.job import Claim
+from howdah.job import Claim, moment
 
 
 class Reporter(Protocol):
@@ -69,7 +69,7 @@ class JobContext:
 
     @property
     def created_at(self) -> datetime:
-        return self._claim.created_at
+        return moment(self._claim.created_at)
 
     @property
     def lost(self) -> bool:

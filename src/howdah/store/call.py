@@ -21,15 +21,16 @@ from howdah.store.store import Store
 if TYPE_CHECKING:
     from howdah.store.store import Connection
 
-_CLAIM_COLUMNS = (
-    "id, job_type, priority, data, attempts, max_attempts, place, created_at, claimed_at"
-)
+_CLAIM_COLUMNS = """
+    id, job_type, priority, data, attempts, max_attempts, date_part('epoch', place),
+    date_part('epoch', created_at), date_part('epoch', claimed_at)
+"""
 _CLAIM = f"""
     select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
 """  # noqa: S608 - nothing but the column list is put in
-_CLAIM_TRACED = _CLAIM.replace("claimed_at", "claimed_at, trace")
+_CLAIM_TRACED = _CLAIM.replace("claimed_at)", "claimed_at), trace")
 _CLAIM_NEXT = f"select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim_next($1, $2, $3)"  # noqa: S608
-_CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace("claimed_at", "claimed_at, trace")
+_CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace("claimed_at)", "claimed_at), trace")
 
 
 class Stretches(NamedTuple):

@@ -94,7 +94,7 @@ sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
 	$(RUN) howdah sql > dist/howdah.sql
 	@echo dist/howdah.sql
 
-bench: $(READY)  ## measure howdah and its peers in one run: 25 minutes on a quiet machine
+bench: $(READY)  ## measure howdah and its peers in one run: half an hour on a quiet machine
 	$(RUN) bench.compare $(BENCH)
 
 bench-quick: $(READY)  ## fail if the working tree is slower than a commit (AGAINST=...), in three minutes

@@ -1,15 +1,15 @@
 """Compare: measure howdah and its peers in one run, and write the record down.
 
-    python -m bench.compare                          everything: some 25 minutes
+    python -m bench.compare                          everything: half an hour
     python -m bench.compare --quick                  everything once with few jobs: does it work?
     python -m bench.compare --only howdah,pgqueuer --work drain_1,pickup
     python -m bench.compare --server FOLDER          the PostgreSQL whose programs are in FOLDER
 
 The peers take turns within each work, in another order in each repetition, so that a moment in
-which the machine was slow hits nobody alone. A pickup is so short that such a moment is all of it:
-there are three turns in each repetition. A run of everything, or one that is given a name with
-`--record`, is kept in bench/records/. Any other, and any with fewer jobs, is a trial: it goes below
-.bench/, and its numbers say little.
+which the machine was slow hits nobody alone. Where most is compared, in drains and pickups, there
+are three turns in each repetition: the same peer was twice as fast a minute later. A run of
+everything, or one that is given a name with `--record`, is kept in bench/records/. Any other, and
+any with fewer jobs, is a trial: it goes below .bench/, and its numbers say little.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from bench.works import WORKS
 
 QUICK_JOBS = 2000
 QUICK_PICKUPS = 40
-TURNS = {"pickup": 3}  # per repetition; one of anything else
+TURNS = {"drain_1": 3, "pickup": 3}  # per repetition; one of anything else
 
 
 class Choice(NamedTuple):

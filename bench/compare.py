@@ -63,6 +63,9 @@ class Choice(NamedTuple):
             limit = QUICK_PICKUPS if self.quick else plan.jobs
         return replace(plan, jobs=min(plan.jobs, limit))
 
+    def turns(self, work: str) -> int:
+        return 1 if self.quick else TURNS.get(work, 1)
+
 
 class Stage(NamedTuple):
     """What is there to measure with."""
@@ -140,7 +143,7 @@ OURS = {True: ("asyncpg", "uvloop", "msgspec"), False: ()}
 def _measurements(choice: Choice, stage: Stage) -> Generator[Measurement]:
     for repetition in range(1, choice.repetitions + 1):
         for work in choice.works:
-            for peer in in_turns(choice.peers, repetition, TURNS.get(work, 1)):
+            for peer in in_turns(choice.peers, repetition, choice.turns(work)):
                 if work in peer.works and peer.name in stage.environments:
                     yield _measurement(peer, work, choice.plan(peer, work), repetition, stage)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from bench.compare import in_turns
+from bench.compare import in_turns, parse
 from bench.peers.roster import ROSTER
 
 PEERS = list(ROSTER.values())
@@ -21,3 +21,9 @@ def test_another_one_begins_each_time() -> None:
     begins = [next(in_turns(PEERS, repetition, 1)).name for repetition in (1, 2, 3)]
     begins_within = [list(in_turns(PEERS, 1, 3))[at * len(PEERS)].name for at in range(3)]
     assert begins == begins_within == list(ROSTER)[:3]
+
+
+def test_drains_and_pickups_have_three_turns_unless_it_is_quick() -> None:
+    works = ("enqueue_bulk", "drain_1", "drain_2", "pickup")
+    assert [parse([]).turns(work) for work in works] == [1, 3, 1, 3]
+    assert [parse(["--quick"]).turns(work) for work in works] == [1, 1, 1, 1]

@@ -31,7 +31,7 @@ from bench.processor import Spent, spent
 from bench.viewers import viewers
 from bench.yard import Worker, Yard, every_second
 
-JOBS = 2_400_000
+JOBS = 4_000_000
 STRETCH = 5 / 60  # minutes
 PAGES = (
     *("/", "/", "/"),

@@ -64,7 +64,8 @@ def test_the_time_of_a_role_is_told_from_that_of_others(databases: Databases, ds
 
 
 def test_children_are_found_and_those_that_ended_count() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    work = "input(); sum(range(10_000_000))"  # enough for a clock that counts hundredths
+    with subprocess.Popen([sys.executable, "-c", work], stdin=subprocess.PIPE) as child:
         assert child.pid in children_of(os.getpid())
         child.communicate(b"\n")
     assert child.pid not in children_of(os.getpid())

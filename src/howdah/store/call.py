@@ -28,9 +28,9 @@ _CLAIM_COLUMNS = """
 _CLAIM = f"""
     select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
 """  # noqa: S608 - nothing but the column list is put in
-_CLAIM_TRACED = _CLAIM.replace("claimed_at)", "claimed_at), trace")
+_CLAIM_TRACED = _CLAIM.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
 _CLAIM_NEXT = f"select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim_next($1, $2, $3)"  # noqa: S608
-_CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace("claimed_at)", "claimed_at), trace")
+_CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
 
 
 class Stretches(NamedTuple):

@@ -27,7 +27,8 @@ declare
     v_at_once bool := p_run_at is null and p_delay is null;
     v_wakes   bool := v_at_once and howdah.somebody_sleeps();
 begin
-    -- a usual job is inserted here, as enqueue would: on an idle system that call is a tenth of the way
+    -- A usual job is inserted here, as enqueue would: on an idle system that call is a tenth of the way.
+    -- No limit of the payload is below 1,000 bytes; what is larger is measured there.
     if v_at_once and p_id is not null and pg_catalog.octet_length(p_data::pg_catalog.text) operator(pg_catalog.<=) 1000 then
         insert into howdah.jobs_live (id, job_type, data, priority, max_attempts, trace, place)
         values (p_id, p_job_type, p_data, p_priority, p_max_attempts, p_trace, pg_catalog.now());

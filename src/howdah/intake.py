@@ -198,6 +198,10 @@ class Intake:
         if buffer.wanted(free):
             self._room.set()
 
+    def holds(self) -> bool:
+        """Whether claimed jobs are held that have still to run."""
+        return bool(self._buffer)
+
     def job_ended(self, ending: Ending) -> None:
         """Count a job that ended: the rate says how many to hold ready."""
         self._buffer.ended(ending.ended or time.monotonic())

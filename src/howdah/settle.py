@@ -4,7 +4,8 @@ Comes after   run/      which hands over one `Ending` per attempt
 Comes before  observe/  which reads what was written
 In SQL        sql/60_settle/, one file per verb
 
-While one batch is on its way the next one gathers, so batches grow with the load. When the
+While one batch is on its way the next one gathers, so batches grow with the load. A small one waits
+a moment where claimed jobs are still to run: fast ones end within it. When the
 database is away, endings are kept and sent again; every one carries its lease, so a late one
 changes nothing. The store answers with the ids it moved: an id that does not come back was
 stale, the job had been cancelled or given to somebody else. A refusal of one job's values fails
@@ -30,6 +31,8 @@ from howdah.store.refusals import about_one_job, passing
 _log = logging.getLogger("howdah.settle")
 
 BATCH = 4000  # twice what a claim brings: with less, endings pile up behind fast jobs
+SMALL = 100  # endings that are worth a moment's wait for more
+GATHER = 0.003  # seconds: that moment
 
 Measure = Callable[[Verb, Sequence[Ending], dict[UUID, State | None], float], None]
 
@@ -61,12 +64,14 @@ class Settler:
         before: Callable[[], Awaitable[None]],
         unsure: Callable[[], bool],
         measure: Measure | None = None,
+        more: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
         self._worker_id = worker_id
         self._before = before  # reports that must arrive before their job's ending
         self._unsure = unsure  # a release got no answer; whether somebody else sees to it
         self._measure = measure  # hears of every batch once it is written down
+        self._more = more  # whether jobs are held that have still to run
         self._waiting: deque[Ending] = deque()
         self._sending: dict[Verb, list[Ending]] = {}
         self._work = asyncio.Event()
@@ -99,6 +104,8 @@ class Settler:
         wait = 0.05
         while True:
             await self._work.wait()
+            if len(self._waiting) < SMALL and self._more():
+                await asyncio.sleep(GATHER)
             batches: defaultdict[Verb, list[Ending]] = defaultdict(list)
             self._sending = batches
             completed: list[Ending] = []

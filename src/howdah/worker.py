@@ -131,7 +131,12 @@ class Worker:
         if self._started:
             raise HowdahError("a worker works once: make another with queue.worker()")
         self._settler = Settler(
-            self._store, self.id, self._flush_reports, self._intake.unsure, self._settled
+            self._store,
+            self.id,
+            self._flush_reports,
+            self._intake.unsure,
+            self._settled,
+            self._intake.holds,
         )
         self._attempts = Attempts(
             self._handlers,

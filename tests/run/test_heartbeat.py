@@ -173,3 +173,30 @@ async def test_a_long_absence_fills_no_log(
         await eventually(lambda: "missed=8 " in caplog.text, "eight beats are missed")
     await heart.stop()
     assert re.findall(r"missed=(\d+)", caplog.text)[:4] == ["1", "2", "4", "8"]
+
+
+async def test_one_that_is_stopped_before_its_thread_has_begun_beats_no_more(queue: Queue) -> None:
+    may_begin = threading.Event()
+
+    class Slow(Heartbeat):
+        def _run(self) -> None:
+            may_begin.wait(timeout=20)
+            super()._run()
+
+    heart = Slow(
+        queue.store,
+        "hurried",
+        every=SHORT,
+        silent_after=SHORT,
+        info=lambda: "{}",
+        held=list,
+        lost=lambda _: None,
+    )
+    starting = asyncio.create_task(heart.start())
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(heart.stop())
+    await asyncio.sleep(0)
+    may_begin.set()
+    await stopping
+    starting.cancel()
+    assert "howdah-heartbeat" not in {thread.name for thread in threading.enumerate()}

@@ -49,6 +49,7 @@ class Heartbeat:
         self._worker_loop = asyncio.get_running_loop()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
+        self._told_to_stop = False  # perhaps before the thread had a loop to hear it
         self._thread = threading.Thread(target=self._run, name="howdah-heartbeat", daemon=True)
         self._first_beat = asyncio.Event()
 
@@ -60,6 +61,7 @@ class Heartbeat:
     async def stop(self) -> None:
         if self._thread.ident is None:
             return  # it never began
+        self._told_to_stop = True
         if self._loop is not None and self._stop is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stop.set)
@@ -72,7 +74,7 @@ class Heartbeat:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         connection: asyncpg.Connection[Any] | None = None
         missed = 0  # beats in a row
-        while not self._stop.is_set():
+        while not (self._stop.is_set() or self._told_to_stop):
             try:
                 if connection is None or connection.is_closed():
                     connection = await self._store.connect()

@@ -115,7 +115,7 @@ class Intake:
         wait = 0.05
         only: list[str] = []  # the types that the doorbell named
         while not self._stopping:
-            want = self._buffer.wanted(self._attempts.free)
+            want = 0 if self._settler.behind else self._buffer.wanted(self._attempts.free)
             if only:
                 want = min(want, FEW)
             if not want:
@@ -195,7 +195,7 @@ class Intake:
         while (free := attempts.free) > 0 and len(buffer):
             for one in buffer.get(free):
                 attempts.start(one)
-        if buffer.wanted(free):
+        if buffer.wanted(free) and not self._settler.behind:
             self._room.set()
 
     def holds(self) -> bool:
@@ -237,6 +237,8 @@ class Intake:
         if verb is Verb.RELEASE and any(type(one.outcome) is Release for one in endings):
             self._line.look_back_soon()
             self._doorbell.ring()
+        if self._buffer.wanted(self._attempts.free):
+            self._room.set()  # perhaps no more was claimed because too little was written down
 
     def unsure(self) -> bool:
         """A release got no answer: look for strays instead, unless there are no more claims."""

@@ -5,7 +5,8 @@ Comes before  observe/  which reads what was written
 In SQL        sql/60_settle/, one file per verb
 
 While one batch is on its way the next one gathers, so batches grow with the load. A small one waits
-a moment where claimed jobs are still to run: fast ones end within it. When the
+a moment where claimed jobs are still to run: fast ones end within it. Where endings pile up all the
+same nothing is claimed: what ended and is not written down would run again after a crash. When the
 database is away, endings are kept and sent again; every one carries its lease, so a late one
 changes nothing. The store answers with the ids it moved: an id that does not come back was
 stale, the job had been cancelled or given to somebody else. A refusal of one job's values fails
@@ -30,7 +31,8 @@ from howdah.store.refusals import about_one_job, passing
 
 _log = logging.getLogger("howdah.settle")
 
-BATCH = 4000  # twice what a claim brings: with less, endings pile up behind fast jobs
+BATCH = 2000  # what a claim brings: with less, endings pile up behind fast jobs
+BACKLOG = 1000  # endings that wait: with more, nothing is claimed until some are written
 SMALL = 100  # endings that are worth a moment's wait for more
 GATHER = 0.003  # seconds: that moment
 
@@ -87,6 +89,11 @@ class Settler:
             if not self.broken:
                 self._idle.clear()
         self._waiting.append(ending)
+
+    @property
+    def behind(self) -> bool:
+        """Whether so much waits to be written down that no more should be claimed."""
+        return len(self._waiting) > BACKLOG
 
     def held(self) -> list[tuple[UUID, int]]:
         """Return the attempts whose endings are not known to be written down."""

@@ -23,7 +23,7 @@ async def test_a_worker_that_cannot_settle_claims_no_more(queue: Queue, dsn: str
         async with await psycopg.AsyncConnection.connect(dsn) as other:
             await other.execute("lock table howdah.jobs_finished in share mode")
             await eventually(lambda: len(ran) > BACKLOG, "endings pile up")
-            before = -1
+            before, pending = -1, 0
             while before < len(ran):
                 before = len(ran)
                 for _ in range(50):

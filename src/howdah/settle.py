@@ -4,13 +4,11 @@ Comes after   run/      which hands over one `Ending` per attempt
 Comes before  observe/  which reads what was written
 In SQL        sql/60_settle/, one file per verb
 
-While one batch is on its way the next one gathers, so batches grow with the load. A small one waits
-a moment where claimed jobs are still to run: fast ones end within it. Where endings pile up all the
-same nothing is claimed: what ended and is not written down would run again after a crash. When the
-database is away, endings are kept and sent again; every one carries its lease, so a late one
-changes nothing. The store answers with the ids it moved: an id that does not come back was
-stale, the job had been cancelled or given to somebody else. A refusal of one job's values fails
-that job; one that concerns every job ends the worker, and what it held is recovered.
+While one batch is on its way the next one gathers, so batches grow with the load; where too much
+waits, nothing is claimed. When the database is away, endings are kept and sent again; every one
+carries its lease, so a late one changes nothing. The store answers with the ids it moved: an id
+that does not come back was stale, the job was cancelled or given to somebody else. A refusal of one
+job's values fails that job; one that concerns every job ends the worker: its jobs are recovered.
 """
 
 from __future__ import annotations
@@ -32,9 +30,9 @@ from howdah.store.refusals import about_one_job, passing
 _log = logging.getLogger("howdah.settle")
 
 BATCH = 2000  # what a claim brings: with less, endings pile up behind fast jobs
-BACKLOG = 1000  # endings that wait: with more, nothing is claimed until some are written
+BACKLOG = 1000  # endings that may wait: what is not written down would run again after a crash
 SMALL = 100  # endings that are worth a moment's wait for more
-GATHER = 0.003  # seconds: that moment
+GATHER = 0.003  # seconds: that moment, where claimed jobs are still to run
 
 Measure = Callable[[Verb, Sequence[Ending], dict[UUID, State | None], float], None]
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import psycopg
+import pytest
 
 from howdah import Queue, State
-from howdah.settle import BACKLOG
 from tests.support.waiting import eventually
 
-JOBS = 5 * BACKLOG
+BACKLOG = 100
+JOBS = 600
 
 
-async def test_a_worker_that_cannot_settle_claims_no_more(queue: Queue, dsn: str) -> None:
+async def test_a_worker_that_cannot_settle_claims_no_more(
+    queue: Queue, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("howdah.settle.BACKLOG", BACKLOG)
     ran: list[int] = []
 
     @queue.job
@@ -19,14 +23,14 @@ async def test_a_worker_that_cannot_settle_claims_no_more(queue: Queue, dsn: str
         ran.append(n)
 
     await queue.enqueue_many(quick.draft(n=n) for n in range(JOBS))
-    async with queue.worker(batch_size=100) as worker:
+    async with queue.worker(batch_size=20, concurrency=10) as worker:
         async with await psycopg.AsyncConnection.connect(dsn) as other:
             await other.execute("lock table howdah.jobs_finished in share mode")
             await eventually(lambda: len(ran) > BACKLOG, "endings pile up")
             before, pending = -1, 0
             while before < len(ran):
                 before = len(ran)
-                for _ in range(50):
+                for _ in range(20):
                     pending = (await queue.counts())["quick"].get(State.PENDING, 0)
             assert pending > JOBS / 2
         await worker.run_until_idle()

@@ -115,7 +115,7 @@ class Intake:
         wait = 0.05
         only: list[str] = []  # the types that the doorbell named
         while not self._stopping:
-            want = 0 if self._settler.behind else self._buffer.wanted(self._attempts.free)
+            want = self._wanted()
             if only:
                 want = min(want, FEW)
             if not want:
@@ -195,8 +195,12 @@ class Intake:
         while (free := attempts.free) > 0 and len(buffer):
             for one in buffer.get(free):
                 attempts.start(one)
-        if buffer.wanted(free) and not self._settler.behind:
+        if self._wanted():
             self._room.set()
+
+    def _wanted(self) -> int:
+        """How many jobs to claim now: none while too many endings wait to be written down."""
+        return 0 if self._settler.behind else self._buffer.wanted(self._attempts.free)
 
     def holds(self) -> bool:
         """Whether claimed jobs are held that have still to run."""
@@ -233,12 +237,15 @@ class Intake:
     # ── what was written down, or was not ─────────────────────────────────────────────────
 
     def settled(self, verb: Verb, endings: Sequence[Ending]) -> None:
-        """Endings were written down: what was handed back may stand before the line's marks."""
+        """Endings were written down: there may be room for more jobs.
+
+        What was handed back may stand before the line's marks.
+        """
         if verb is Verb.RELEASE and any(type(one.outcome) is Release for one in endings):
             self._line.look_back_soon()
             self._doorbell.ring()
-        if self._buffer.wanted(self._attempts.free):
-            self._room.set()  # perhaps no more was claimed because too little was written down
+        if self._wanted():
+            self._room.set()
 
     def unsure(self) -> bool:
         """A release got no answer: look for strays instead, unless there are no more claims."""

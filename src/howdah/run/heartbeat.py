@@ -74,7 +74,7 @@ class Heartbeat:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         connection: asyncpg.Connection[Any] | None = None
         missed = 0  # beats in a row
-        while not (self._stop.is_set() or self._told_to_stop):
+        while not self._told_to_stop:
             try:
                 if connection is None or connection.is_closed():
                     connection = await self._store.connect()

@@ -6,10 +6,10 @@
     python -m bench.compare --server FOLDER          the PostgreSQL whose programs are in FOLDER
 
 The peers take turns within each work, in another order in each repetition, so that a moment in
-which the machine was slow hits nobody alone. Where most is compared, in drains and pickups, there
-are three turns in each repetition: the same peer was twice as fast a minute later. A run of
-everything, or one that is given a name with `--record`, is kept in bench/records/. Any other, and
-any with fewer jobs, is a trial: it goes below .bench/, and its numbers say little.
+which the machine was slow hits nobody alone. What is soon done and much compared has three turns
+in each repetition: the same peer was twice as fast a minute later. A run of everything, or one
+that is given a name with `--record`, is kept in bench/records/. Any other, and any with fewer
+jobs, is a trial: it goes below .bench/, and its numbers say little.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from bench.works import WORKS
 
 QUICK_JOBS = 2000
 QUICK_PICKUPS = 40
-TURNS = {"drain_1": 3, "pickup": 3}  # per repetition; one of anything else
+TURNS = {"enqueue_single": 3, "drain_1": 3, "drain_16": 3, "pickup": 3}  # per repetition; else one
 
 
 class Choice(NamedTuple):

@@ -23,7 +23,7 @@ def test_another_one_begins_each_time() -> None:
     assert begins == begins_within == list(ROSTER)[:3]
 
 
-def test_drains_and_pickups_have_three_turns_unless_it_is_quick() -> None:
+def test_what_is_compared_most_has_three_turns_unless_it_is_quick() -> None:
     works = ("enqueue_bulk", "drain_1", "drain_2", "pickup")
     assert [parse([]).turns(work) for work in works] == [1, 3, 1, 3]
     assert [parse(["--quick"]).turns(work) for work in works] == [1, 1, 1, 1]

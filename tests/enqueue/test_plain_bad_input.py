@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import psycopg
@@ -43,7 +44,6 @@ REFUSED_INSERTS: dict[str, tuple[dict[str, Any], str]] = {
     "negative progress": ({"progress": -1}, "progress_is_0_to_100"),
     "progress over 100": ({"progress": 101}, "progress_is_0_to_100"),
     "pending but held": ({"worker_id": "somebody"}, "pending_means_held_by_nobody"),
-    "claimed by nobody": ({"status": "claimed"}, "pending_means_held_by_nobody"),
     "worker without a name": (
         {"status": "claimed", "worker_id": ""},
         "worker_id_is_1_to_200_characters",
@@ -63,6 +63,14 @@ def test_a_bad_insert_is_refused(shared_db: Database, what: str) -> None:
             *row.values(),
         )
     assert shared_db.counted() == before == shared_db.depth()
+
+
+@pytest.mark.parametrize("status", ["claimed", "running"])
+def test_an_insert_held_by_nobody_is_refused(dsn: str, status: str) -> None:
+    with closing(Database(dsn)) as unguarded:  # the tests' own guard would refuse it first
+        with pytest.raises(psycopg.errors.CheckViolation, match=f"{status} without a worker_id"):
+            unguarded.execute("insert into jobs (job_type, status) values ('mail', %s)", status)
+        assert unguarded.value("select count(*) from jobs") == 0
 
 
 def test_one_bad_row_refuses_the_whole_insert(shared_db: Database) -> None:
@@ -103,6 +111,16 @@ def test_an_unknown_status_is_refused_for_a_finished_job_too(db: Database) -> No
     with pytest.raises(psycopg.errors.CheckViolation, match=STATUS):
         db.execute("update jobs set status = 'archived' where id = %s", job)
     assert db.state_of(job) is State.COMPLETED
+
+
+@pytest.mark.parametrize("status", ["claimed", "running"])
+def test_a_finished_job_does_not_come_back_held_by_nobody(db: Database, status: str) -> None:
+    job = db.enqueue("mail")
+    db.complete(db.claim("mail"))
+    before = db.job(job)
+    with pytest.raises(psycopg.errors.CheckViolation, match=f"{status} without a worker_id"):
+        db.execute("update jobs set status = %s, worker_id = null where id = %s", status, job)
+    assert db.job(job) == before
 
 
 HOSTILE = [

@@ -46,6 +46,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "wait_for_turn(integer)": _worker,
     "best_in_line(integer,text[],integer[],timestamp with time zone[],uuid[],integer[],"
     "timestamp with time zone)": _worker,
+    "refuse_half_held(uuid,text)": _worker,
     "refuse_payload(text,integer,integer)": _worker,
     "refuse_claim(text,integer)": _worker,
     "with_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone)": (

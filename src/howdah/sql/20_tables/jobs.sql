@@ -37,8 +37,7 @@ create table howdah.jobs (
 ) partition by list (status);
 
 create table howdah.jobs_live partition of howdah.jobs (
-    constraint jobs_live_pkey primary key (id),
-    constraint pending_means_held_by_nobody check ((status = 'pending') = (worker_id is null))
+    constraint jobs_live_pkey primary key (id)
 ) for values in ('pending', 'claimed', 'running')
 with (
     fillfactor = 80,

@@ -3,9 +3,9 @@
 -- `insert into jobs (job_type, priority, data) values …` from any client is a job like
 -- any other. After the statement this trigger looks at the rows once, as a set, and does
 -- for them what the enqueue functions do for theirs (those write to jobs_live directly and
--- never meet it): it refuses what is too large, sends what is not due yet out of the line,
--- gives what was created earlier its earlier place, counts what was inserted as finished
--- and wakes idle workers.
+-- never meet it): it refuses what is too large or half held, sends what is not due yet out of
+-- the line, gives what was created earlier its earlier place, counts what was inserted as
+-- finished and wakes idle workers.
 
 create or replace function howdah.take_plain_insert() returns trigger
 language plpgsql volatile security definer
@@ -21,6 +21,9 @@ begin
     if found then
         perform howdah.refuse_payload(v_large.job_type, v_large.bytes, v_limit);
     end if;
+    perform howdah.refuse_half_held(id, status)
+    from inserted
+    where status in ('pending', 'claimed', 'running') and (status = 'pending') <> (worker_id is null);
 
     update howdah.jobs_live as j
     set place = case when j.run_at > howdah.clock() then null else j.created_at end

@@ -5,7 +5,7 @@
 -- nothing to fill in, so for them the conditions are false and the functions never run. A condition
 -- is planned anew by every statement: one that calls no function costs half as much.
 
--- live rows: finishing, or put back without the rest of what that means
+-- live rows: finishing, put back without the rest of what that means, or held by nobody
 create or replace function howdah.take_plain_update() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -16,6 +16,8 @@ begin
         new.claimed_at := null;
         new.place := case when new.run_at > howdah.clock() then null else coalesce(new.place, now()) end;
         return new;
+    elsif new.status in ('claimed', 'running') then
+        perform howdah.refuse_half_held(new.id, new.status);
     end if;
     new.finished_on := howdah.today();
     new.completed_at := coalesce(new.completed_at, howdah.clock());
@@ -34,9 +36,9 @@ create or replace trigger take_plain_update
     before update on howdah.jobs_live
     for each row
     when (new.status in ('completed', 'failed', 'cancelled')
+          or (new.status = 'pending') = (new.worker_id is not null)
           or (new.status = 'pending'
-              and (new.worker_id is not null
-                   or (new.place is null and new.run_at is null)
+              and ((new.place is null and new.run_at is null)
                    or new.run_at > new.place)))  -- later than it joined the line: perhaps not due
     execute function howdah.take_plain_update();
 
@@ -57,6 +59,8 @@ begin
         new.completed_at := null;
         new.place := case when new.run_at > howdah.clock() then null else now() end;
         new.max_attempts := greatest(new.max_attempts, least(new.attempts, 2147483646) + 1);
+    elsif new.worker_id is null then
+        perform howdah.refuse_half_held(new.id, new.status);
     end if;
     return new;
 end;

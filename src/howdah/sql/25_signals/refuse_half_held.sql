@@ -1,0 +1,16 @@
+-- refuse_half_held · the one refusal of a live job whose status and worker_id contradict each other
+--
+-- Not a CHECK of jobs_live: every enqueue and every claim would read it anew, though they cannot break it.
+-- Plain statements can, and meet triggers that look.
+
+create or replace function howdah.refuse_half_held(p_id uuid, p_status text) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception using errcode = '23514', constraint = 'pending_means_held_by_nobody',
+        message = format('job %s would be %s %s a worker_id: pending_means_held_by_nobody', p_id, p_status,
+                         case p_status when 'pending' then 'with' else 'without' end),
+        hint = 'A pending job has no worker_id; one that is claimed or running has one.';
+end;
+$$;

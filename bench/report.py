@@ -38,11 +38,12 @@ def report(record: Record) -> str:
 
 HOW = """\
 Payloads of 100 bytes, handlers that do nothing, finished jobs kept as each peer keeps them. Peers
-take turns, in another order each time, three turns per repetition in drains by one process and in
-pickups; every measurement has a fresh database and begins after a checkpoint. A drain is timed from
-the first call of a handler until the store says that every job is settled; it counts only if every
-job ran exactly once. Slow peers drain fewer jobs (see record.json). Redis reaches the disk once a
-second, PostgreSQL with every commit: the two do not promise the same."""
+take turns, in another order each time, three turns per repetition in single enqueues, drains by one
+process and by 16, and pickups, one in all else; every measurement has a fresh database and begins
+after a checkpoint. A drain is timed from the first call of a handler until the store says that
+every job is settled; it counts only if every job ran exactly once. Slow peers drain fewer jobs (see
+record.json). Redis reaches the disk once a second, PostgreSQL with every commit: the two do not
+promise the same."""
 
 
 def rates(record: Record, found: Figures) -> str:

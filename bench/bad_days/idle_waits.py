@@ -19,8 +19,7 @@ from bench.yard import Yard
 
 WAITS = 10_000
 PICKUPS, WARM_UP = 300, 20
-UNCHANGED = 1.1  # of the time without waits
-OFTEN = 3  # times as many rounds as other cases have: each is short, and they differ by a quarter
+UNCHANGED = 1.1  # of the time without waits; pickups of one run differ by as much
 KIB_PER_WAIT = 20.0
 PATIENCE = 60.0
 
@@ -29,7 +28,7 @@ def of_idle_waits(stage: Stage) -> Seen:
     waits, pickups = stage.jobs(WAITS), max(20, stage.jobs(PICKUPS))
     times: dict[str, list[list[float]]] = {GOOD: [], BAD: []}
     kib: list[float] = []
-    for _, is_bad in [*stage.turns()] * OFTEN:
+    for _, is_bad in stage.turns():
         with stage.yard() as yard:
             took, grown = _send(yard, waits if is_bad else 0, pickups)
         times[BAD if is_bad else GOOD].append(took)

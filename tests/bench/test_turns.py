@@ -24,6 +24,6 @@ def test_another_one_begins_each_time() -> None:
 
 
 def test_what_is_compared_most_has_three_turns_unless_it_is_quick() -> None:
-    works = ("enqueue_bulk", "drain_1", "drain_2", "pickup")
-    assert [parse([]).turns(work) for work in works] == [1, 3, 1, 3]
-    assert [parse(["--quick"]).turns(work) for work in works] == [1, 1, 1, 1]
+    works = ("enqueue_bulk", "enqueue_single", "drain_1", "drain_2", "drain_16", "pickup")
+    assert [parse([]).turns(work) for work in works] == [1, 3, 3, 1, 3, 3]
+    assert [parse(["--quick"]).turns(work) for work in works] == [1] * 6

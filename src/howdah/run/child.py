@@ -73,7 +73,10 @@ class _Pipe:
     def _exactly(self, size: int) -> bytes | None:
         parts: list[bytes] = []
         while size:
-            part = self._pipe.recv(min(size, 65536))
+            try:
+                part = self._pipe.recv(min(size, 65536))
+            except ConnectionError:  # it died before it had read all we said
+                return None
             if not part:
                 return None
             parts.append(part)

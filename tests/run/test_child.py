@@ -1,0 +1,54 @@
+"""A child process dies with its worker, of whose end the kernel alone can tell it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import select
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from howdah.job import Claim
+from howdah.run import frames
+from howdah.run.process import begin
+from howdah.run.tray import Tray
+from tests.run import process_jobs
+from tests.support.waiting import DEADLINE, eventually
+
+
+@pytest.mark.parametrize("at_work", [False, True], ids=["at rest", "at work"])
+@pytest.mark.parametrize("heard", [True, False], ids=["heard", "unheard"])
+async def test_a_child_dies_with_its_worker(tmp_path: Path, heard: bool, at_work: bool) -> None:
+    """To a child whose last words nobody has read the end is a reset."""
+    (pipe, theirs), tray = socket.socketpair(), Tray()
+    ends = [theirs.fileno(), tray.fileno]
+    command = [sys.executable, "-m", "howdah.run.child", *map(str, ends)]
+    process = subprocess.Popen(command, pass_fds=ends)
+    try:
+        theirs.close()
+        pipe.sendall(frames.frame(begin()))
+        if at_work:
+            assert tray.lay(frames.encode(sleep_for_ever(tmp_path / "begun")))
+            await eventually((tmp_path / "begun").exists)
+        assert await asyncio.to_thread(select.select, [pipe], [], [], DEADLINE) == ([pipe], [], [])
+        if heard:
+            assert pipe.recv(65536)
+        pipe.close()
+        tray.close()
+        assert await asyncio.to_thread(process.wait, DEADLINE) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def sleep_for_ever(begun: Path) -> frames.Do:
+    handler, now = process_jobs.sleepy.handler, time.time()
+    data = json.dumps({"path": str(begun)})
+    claim = Claim(uuid4(), handler.job_type, 100, data, 1, 1, now, now, now)
+    return frames.Do(handler.function.__module__, handler.function.__qualname__, claim)

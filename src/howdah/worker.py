@@ -14,7 +14,7 @@ import platform
 import secrets
 import socket
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -282,9 +282,10 @@ class Worker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
-        await self._intake.close()
-        await self._heartbeat.stop()
-        await self._attempts.close()
+        async with AsyncExitStack() as parting:  # of every part, whatever another says to it
+            parting.push_async_callback(self._attempts.close)
+            parting.push_async_callback(self._heartbeat.stop)
+            parting.push_async_callback(self._intake.close)
         with suppress(HowdahError, TimeoutError):
             async with asyncio.timeout(5):
                 await self._intake.look_for_strays()

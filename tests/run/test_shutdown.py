@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import timedelta
 
 import pytest
 
 from howdah import HowdahError, JobContext, Queue, State
+from howdah.store.listen import Listener
 from tests.support.waiting import eventually
 
 ATTEMPTS_BEFORE = 0
@@ -114,3 +116,28 @@ async def test_a_worker_works_once(queue: Queue) -> None:
         pass
     with pytest.raises(HowdahError, match=r"make another with queue\.worker\(\)"):
         await worker.start()
+
+
+async def test_a_part_that_cannot_be_stopped_does_not_keep_the_others_going(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heart that beats on would say for ever that the worker is there."""
+
+    @queue.job
+    async def nothing() -> None: ...
+
+    async def stuck(_: Listener) -> None:
+        raise RuntimeError("stuck")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Listener, "stop", stuck)
+        others = set(threading.enumerate())
+        worker = queue.worker()
+        await worker.start()
+        started = set(threading.enumerate()) - others
+        listener = next(t for t in asyncio.all_tasks() if t.get_name() == "howdah-listen")
+        with pytest.raises(RuntimeError, match="stuck"):
+            await worker.stop()
+    [heart] = [thread for thread in started if thread.name == "howdah-heartbeat"]
+    assert not heart.is_alive()
+    listener.cancel()

@@ -85,7 +85,9 @@ class Link:
                 if not self._losing and not self._silent:
                     self._to_client.write(raw)
                     await self._to_client.drain()
-        if not self._silent:
+        if self._proxy.keeping_ends:
+            self._proxy.kept_ends += 1
+        elif not self._silent:
             self.cut()
 
     def _understand(self, kind: bytes, body: bytes) -> None:

@@ -27,6 +27,8 @@ class Proxy:
         self._server_ports = server_ports
         self.held = False  # while true nothing passes, new connections included
         self.refusing = False  # while true nobody gets in
+        self.keeping_ends = False  # while true clients hear a server's last words, not its end
+        self.kept_ends = 0  # ends of which no client knows
         self.slow = 0.0  # seconds that every message takes on its way
         self.dropped = 0  # answers lost on purpose
         self._to_drop: re.Pattern[str] | None = None

@@ -18,6 +18,7 @@ import asyncpg
 import msgspec
 
 from howdah.errors import HowdahError
+from howdah.store.refusals import TROUBLE, OutOfStep
 from howdah.store.store import Store
 
 WAKE = "howdah_wake"
@@ -91,10 +92,10 @@ class Listener:
             return False
         try:
             await use(connection)
-        except TimeoutError:  # nobody is there any more: what it heard is not worth waiting for
+        except (TimeoutError, OutOfStep):  # nobody is there any more, or only to say goodbye
             connection.terminate()
             return False
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        except TROUBLE:
             return False
         return True
 
@@ -104,7 +105,7 @@ class Listener:
             try:
                 await self._listen_until_lost()
                 wait = 0.1
-            except (HowdahError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            except (HowdahError, *TROUBLE) as error:
                 if not self._store.can_listen:
                     return
                 _log.warning("listen.lost error=%s retry_in=%.1fs", error, wait)

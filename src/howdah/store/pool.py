@@ -14,9 +14,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import asyncpg
+from howdah.store.refusals import TROUBLE
 
 if TYPE_CHECKING:
+    import asyncpg
+
     Connection = asyncpg.Connection[asyncpg.Record]
 
 IDLE = 300.0  # seconds after which a connection that nobody needs is closed
@@ -120,5 +122,5 @@ class Pool:
 
 
 async def _goodbye(connection: Connection) -> None:
-    with suppress(TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+    with suppress(*TROUBLE):
         await connection.close(timeout=CLOSING)

@@ -33,6 +33,14 @@ _PASSING = ("08", "53", "57", "55P03", "25006", "25P03", "25P04", "58")
 _NO_CALL = ("26", "42", "XX")
 
 
+# Asked for something between a server's last words on a connection and the end of it, asyncpg
+# calls the trouble its own.
+OutOfStep = asyncpg.InternalClientError
+
+# What a connection raises that is lost, or on which the server refuses something.
+TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, OutOfStep, OSError)
+
+
 class Passing(Unreachable):
     """Trouble that goes away by itself: wait and try again."""
 
@@ -51,12 +59,10 @@ def from_postgres(error: BaseException, shown_dsn: str) -> HowdahError | None:
         return Passing(f"cannot reach {shown_dsn}: {error.strerror or error}")
     if isinstance(error, TimeoutError):
         return Passing(f"no answer in time from {shown_dsn}")
-    if isinstance(error, asyncpg.InterfaceError | ConnectionError):
+    if isinstance(error, asyncpg.InterfaceError | OutOfStep | ConnectionError):
         return Passing(f"the connection to {shown_dsn} was lost: {error}")
     if isinstance(error, OSError):
         return Passing(f"cannot reach {shown_dsn}: {error.strerror or error}")
-    if isinstance(error, asyncpg.exceptions._base.InternalClientError):  # pyright: ignore
-        return Passing(f"the connection to {shown_dsn} was lost: {error}")
     return None
 
 

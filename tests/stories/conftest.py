@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Generator
 
 import pytest
 
+from howdah.client_sync import SyncQueue
 from tests.stories.server import PgServer
 
 
@@ -14,3 +16,12 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PgServer]:
     made = PgServer(tmp_path_factory.mktemp("server")).make().start()
     yield made
     made.crash()
+
+
+@pytest.fixture
+def database(own_server: PgServer) -> str:
+    """The name of a new database there, with howdah installed."""
+    name = f"story_{secrets.token_hex(4)}"
+    own_server.value(f"create database {name}")
+    SyncQueue(own_server.dsn(name)).install()
+    return name

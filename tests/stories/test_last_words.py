@@ -7,7 +7,6 @@ The proxy makes the moment last.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator, Generator
 from datetime import timedelta
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 
 from howdah import Queue
-from howdah.client_sync import SyncQueue
 from howdah.store.doorbell import Doorbell
 from howdah.store.listen import NEWS, Listener
 from tests.stories.proxy import Proxy
@@ -23,14 +21,6 @@ from tests.stories.server import PgServer
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("stories")
-
-
-@pytest.fixture
-def database(own_server: PgServer) -> str:
-    name = f"last_words_{secrets.token_hex(4)}"
-    own_server.value(f"create database {name}")
-    SyncQueue(own_server.dsn(name)).install()
-    return name
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ that release from a new one. A worker that stops has no strays to look for, so i
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ import pytest
 
 from howdah import Queue, State
 from howdah.claim import Line, claim
-from howdah.client_sync import SyncQueue
 from howdah.outcomes import Ending, Release
 from howdah.settle import Settler
 from tests.stories.proxy import Proxy
@@ -28,14 +26,6 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.xdist_group("stories")
 
 WORKER = "worker"
-
-
-@pytest.fixture
-def database(own_server: PgServer) -> str:
-    name = f"release_{secrets.token_hex(4)}"
-    own_server.value(f"create database {name}")
-    SyncQueue(own_server.dsn(name)).install()
-    return name
 
 
 @dataclass

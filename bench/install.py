@@ -50,7 +50,7 @@ def _with_pip(peer: Peer, home: Path) -> Environment:
     python = home / "bin" / "python"
     if _wanted(home, peer.packages):
         _run(sys.executable, "-m", "venv", "--clear", str(home))
-        _run(str(python), "-m", "pip", "install", "--quiet", *peer.packages)
+        _run(str(python), "-P", "-m", "pip", "install", "--quiet", *peer.packages)
         _note(home, peer.packages)
     return Environment(home, _python_driver(str(python), peer), {})
 

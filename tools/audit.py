@@ -1,82 +1,70 @@
-"""Ask a public advisory database about every package that is installed here.
+"""Ask a public advisory database about every package that is locked, through pip-audit.
 
 python tools/audit.py               what `make check` runs
 python tools/audit.py --require     for a release: fails too when nobody could be asked
 
-The database is OSV (osv.dev), which holds PyPI's advisories and GitHub's; the question is one HTTP
-request with the standard library. Exits 1 for a known vulnerability. Where the database cannot be
-reached nothing is known, and that is said loudly: it is not the same as "no vulnerabilities".
+pip-audit reads the lock files and asks OSV (osv.dev), which holds PyPI's advisories and GitHub's.
+This adds one thing: the difference between "no known vulnerabilities" and "nobody answered".
+Only the first is good news. The second is said loudly. Exits 1 for a known vulnerability. Of a
+lock for all platforms, what is installed on this one is asked about.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-import urllib.error
-import urllib.request
-from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-URL = os.environ.get("HOWDAH_AUDIT_URL", "https://api.osv.dev/v1/querybatch")
-PATIENCE = 15.0  # seconds
-OURS = "howdah"
+ROOT = Path(__file__).parents[1]
+URL = os.environ.get("HOWDAH_AUDIT_URL", "https://api.osv.dev/v1/query")
+LOCKS = ("requirements/dev.txt", "requirements/ha.txt")  # dev holds all of base
+PATIENCE = 15  # seconds for one question
 
 
 class NobodyAnswers(Exception):
     """The advisory database could not be asked, or said something else than an answer."""
 
 
-def installed() -> list[tuple[str, str]]:
-    """List what is installed here, by name and version."""
-    found = {(each.metadata["Name"], each.version) for each in metadata.distributions()}
-    return sorted((name, version) for name, version in found if name != OURS)
-
-
-def ask(packages: list[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
-    """Return the advisories known for each package that has any."""
-    queries = [
-        {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}
-        for name, version in packages
+def ask(lock: str) -> list[dict[str, Any]]:
+    """Return what is known of each package in a lock file."""
+    command = [
+        *(sys.executable, "-P", "-m", "pip_audit", "--requirement", lock, "--require-hashes"),
+        *("--disable-pip", "--strict", "--vulnerability-service", "osv", "--osv-url", URL),
+        *("--timeout", str(PATIENCE), "--format", "json", "--progress-spinner", "off"),
     ]
-    request = urllib.request.Request(  # noqa: S310 - the address above, or the one a test gives
-        URL,
-        data=json.dumps({"queries": queries}).encode(),
-        headers={"Content-Type": "application/json", "User-Agent": "howdah-audit"},
-    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)  # noqa: S603
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
-            results: list[dict[str, Any]] = list(json.load(answer)["results"])
-    except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError) as problem:
-        raise NobodyAnswers(f"{URL}: {problem}") from problem
-    if len(results) != len(packages):
-        raise NobodyAnswers(f"{URL}: {len(packages)} questions, {len(results)} answers")
-    return {
-        package: sorted(advisory["id"] for advisory in result["vulns"])
-        for package, result in zip(packages, results, strict=True)
-        if result.get("vulns")
-    }
+        found: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
+    except (ValueError, KeyError, TypeError):
+        last = (done.stderr.strip() or "no answer").splitlines()[-1]
+        raise NobodyAnswers(last) from None
+    if skipped := [one["name"] for one in found if "vulns" not in one]:
+        raise NobodyAnswers(f"nothing was learnt of {', '.join(skipped)}")
+    return found
 
 
 def main() -> int:
     required = "--require" in sys.argv[1:]
-    packages = installed()
     try:
-        found = ask(packages)
+        packages = {(one["name"], one["version"]): one for lock in LOCKS for one in ask(lock)}
     except NobodyAnswers as problem:
         print(
-            f"DEPENDENCIES NOT AUDITED: the advisory database cannot be reached ({problem}).\n"
-            f"Nothing is known about the {len(packages)} packages here. Run `make audit` where "
-            "there is a network.",
+            f"DEPENDENCIES NOT AUDITED: the advisory database at {URL} gave no answer:\n{problem}\n"
+            "Nothing is known about the packages here. Run `make audit` where there is a network.",
             file=sys.stderr,
         )
         return 1 if required else 0
-    for (name, version), advisories in found.items():
-        links = " ".join(f"https://osv.dev/{id}" for id in advisories)
-        print(f"{name} {version} has known vulnerabilities: {links}", file=sys.stderr)
-    if not found:
+    vulnerable = {package: one["vulns"] for package, one in packages.items() if one["vulns"]}
+    for (name, version), vulns in vulnerable.items():
+        for vuln in vulns:
+            fixed = ", ".join(vuln["fix_versions"]) or "no version yet"
+            print(f"{name} {version}: {vuln['id']}, fixed in {fixed}", file=sys.stderr)
+    if not vulnerable:
         print(f"{len(packages)} packages audited, no known vulnerabilities")
-    return 1 if found else 0
+    return 1 if vulnerable else 0
 
 
 if __name__ == "__main__":

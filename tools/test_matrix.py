@@ -72,7 +72,15 @@ def _wheel(version: str) -> Path:
     if not any(folder.glob("*.whl")):
         folder.mkdir(parents=True, exist_ok=True)
         command = (
-            *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
+            *(
+                sys.executable,
+                "-P",
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--disable-pip-version-check",
+            ),
             *("--no-deps", "--python-version", "3.12", "--only-binary", ":all:"),
             *("--dest", str(folder), f"{WHEEL}=={version}"),
         )

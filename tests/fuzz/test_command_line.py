@@ -21,10 +21,9 @@ from howdah.cli.commands import howdah
 from howdah.cli.ground import Exit
 from tests.cli.support import environment, invoke
 from tests.fuzz.budget import examples
-from tests.support.databases import Databases
 
 # What lasts until somebody stops it, or runs a server or program of its own.
-LASTING = {"demo", "bench", "pg", "web", "top"}
+LASTING = {"demo", "dev", "bench", "pg", "web", "top"}
 LASTING_OPTIONS = {"--wait", "--help", "-h", "--dsn", "--follow", "--watch"}
 
 NOBODY = "postgresql://me:secret@127.0.0.1:1/db"
@@ -85,13 +84,6 @@ def lines(draw: st.DrawFn) -> list[str]:
     return line
 
 
-@pytest.fixture(scope="module")
-def dsn(databases: Databases) -> Generator[str]:
-    made = databases.create()
-    yield made
-    databases.drop(made)
-
-
 def check(result: Result) -> None:
     assert result.exit_code in set(Exit)
     assert "Traceback" not in result.output
@@ -118,9 +110,9 @@ def harmless(line: list[str]) -> bool:
 @example(["worker", "os:path"])
 @example(["sql", "--grants", "--producer", "\udcff"])
 @examples(250)
-def test_anything_typed_gets_an_exit_code_and_a_sentence(dsn: str, line: list[str]) -> None:
+def test_anything_typed_gets_an_exit_code_and_a_sentence(shared_dsn: str, line: list[str]) -> None:
     assume(harmless(line))
-    check(invoke("--dsn", dsn, *line))
+    check(invoke("--dsn", shared_dsn, *line))
 
 
 @given(st.lists(values, max_size=4))
@@ -150,11 +142,11 @@ def test_any_dsn_is_refused_in_a_sentence(words: tuple[str, ...], given: str) ->
 )
 @pytest.mark.parametrize("language", ["C.UTF-8", "POSIX"])
 def test_bytes_that_are_no_text_get_a_sentence_too(
-    dsn: str, words: list[bytes], language: str
+    shared_dsn: str, words: list[bytes], language: str
 ) -> None:
     """A real process: a shell passes on any bytes, in any language it is set to."""
     done = subprocess.run(
-        [sys.executable.encode(), b"-m", b"howdah", b"--dsn", dsn.encode(), *words],
+        [sys.executable.encode(), b"-m", b"howdah", b"--dsn", shared_dsn.encode(), *words],
         capture_output=True,
         env=environment(LC_ALL=language, PYTHONCOERCECLOCALE="0"),
         timeout=60,

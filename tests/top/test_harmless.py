@@ -6,6 +6,7 @@ import pytest
 from psycopg import connect
 
 from howdah import Queue
+from howdah.printable import one_line
 from howdah.top import words
 from tests.top.support import Gate, gated, top
 
@@ -17,7 +18,7 @@ STEERING = "\x1b[2J\x1b]0;title\x07\x9b31m\u202eback\u2028"
 def test_no_character_steers_the_terminal(char: str) -> None:
     made = words.clean(f"a{char}b")
     assert made.isprintable() or made == "a\nb"
-    assert words.line(f"a{char}b").isprintable()
+    assert one_line(f"a{char}b").isprintable()
 
 
 async def test_nasty_types_errors_stages_and_workers_stay_text(queue: Queue) -> None:

@@ -34,7 +34,7 @@ async def test_types_with_what_waits_what_is_paused_and_what_nobody_knows(queue:
 async def test_the_worst_problem_stands_in_the_second_line_and_all_behind_a_key(
     queue: Queue,
 ) -> None:
-    await queue.enqueue("archive")
+    waiting = await queue.enqueue("archive")
     await queue.pause("archive", "disk is full")
     async with top(queue) as shown:
         await shown.sees("▲ archive is paused (disk is full), and 1 job waits.")
@@ -43,6 +43,7 @@ async def test_the_worst_problem_stands_in_the_second_line_and_all_behind_a_key(
         await shown.sees("`howdah resume archive` when it may go on.")
         await shown.press("escape")
         await queue.resume("archive")
+        await waiting.cancel()  # no worker knows its type, which is a problem once it has waited
         await shown.looks_until("✓ nothing to worry about")
 
 

@@ -9,6 +9,8 @@ never a traceback. A traceback means that howdah is at fault, or the user's own 
 from __future__ import annotations
 
 import sys
+from traceback import format_exception
+from types import TracebackType
 from typing import Any
 
 import click
@@ -40,6 +42,7 @@ from howdah.cli.web import web
 from howdah.cli.why import why
 from howdah.cli.worker import worker
 from howdah.errors import HowdahError
+from howdah.printable import clean
 from howdah.version import VERSION
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
@@ -111,8 +114,16 @@ for _section in SECTIONS.values():
         howdah.add_command(_command)
 
 
+def _show_unexpected(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print the traceback of a mistake of ours; the error's text may come from the database."""
+    click.echo(clean("".join(format_exception(kind, error, trace))), err=True, nl=False)
+
+
 def main() -> None:
     """Run the command line; the program `howdah`."""
+    sys.excepthook = _show_unexpected
     conceal_passwords()
     try:
         howdah(prog_name="howdah")

@@ -10,9 +10,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from howdah import Queue, observe
-from howdah.cli import ground, words
+from howdah.cli import ground
 from howdah.cli.options import dsn_option, duration, json_option
 from howdah.observe import Check, Diagnosis, Level
+from howdah.printable import clean
 
 STYLES = {
     Level.FINE: "green",
@@ -63,11 +64,11 @@ def _shown(check: Check) -> RenderableType:
     line = Text.assemble(
         (f"{check.level.word:<8}", STYLES[check.level]),
         (f"{check.name:<19}", "bold"),
-        words.clean(check.sentence),
+        clean(check.sentence),
     )
     if not check.advice:
         return line
-    return Group(line, Padding(Text(words.clean(check.advice)), (0, 0, 0, 27)))
+    return Group(line, Padding(Text(clean(check.advice)), (0, 0, 0, 27)))
 
 
 def _fields(check: Check) -> dict[str, object]:

@@ -22,7 +22,6 @@ from rich.table import Table
 from rich.text import Text
 
 from howdah import Queue
-from howdah.cli.words import clean
 from howdah.errors import (
     BadInput,
     EmbeddedUnavailable,
@@ -34,6 +33,7 @@ from howdah.errors import (
     Unreachable,
 )
 from howdah.loop import new_event_loop
+from howdah.printable import clean, clean_json
 
 T = TypeVar("T")
 
@@ -90,32 +90,44 @@ def screen() -> Console:
         highlight=False,
         markup=False,
         emoji=False,
-        width=None if sys.stdout.isatty() else WIDE,
+        width=None if on_terminal() else WIDE,
     )
 
 
 def show(what: RenderableType) -> None:
     """Print something for people to stdout; in pipes without the blanks at the end of lines."""
     console = screen()
+    if isinstance(what, str):
+        what = clean(what)
     soft_wrap = isinstance(what, str | Text)
     if console.is_terminal:
         console.print(what, soft_wrap=soft_wrap)
         return
     with console.capture() as captured:
         console.print(what, soft_wrap=soft_wrap)
-    for line in captured.get().splitlines():
+    for line in captured.get().removesuffix("\n").split("\n"):
         click.echo(line.rstrip())
 
 
 def show_json(value: object) -> None:
     """Print one JSON document to stdout."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    click.echo(json_text(value))
 
 
 def show_json_line(value: object) -> None:
     """Print one JSON document on one line, at once: for streams."""
-    click.echo(msgspec.json.encode(value))
+    click.echo(clean_json(msgspec.json.encode(value).decode()))
     sys.stdout.flush()
+
+
+def json_text(value: object) -> str:
+    """Lay out a JSON document; what nobody could see in it is written as an escape."""
+    return clean_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def on_terminal() -> bool:
+    """Tell whether a person reads stdout."""
+    return sys.stdout.isatty()
 
 
 def remark(text: str, label: str = "", style: str = "") -> None:

@@ -14,6 +14,7 @@ from howdah import Queue
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, job_id, json_option
 from howdah.job import Job
+from howdah.printable import one_line
 from howdah.states import State
 from howdah.store.address import without_password
 
@@ -114,13 +115,13 @@ def _widths(natural: dict[str, int], room: int) -> dict[str, int]:
 def _row(job: Job) -> dict[str, str]:
     return {
         "ID": str(job.id),
-        "TYPE": words.one_line(job.job_type),
+        "TYPE": one_line(job.job_type),
         "STATUS": job.status,
         "PRIO": str(job.priority),
         "TRY": f"{job.attempts}/{job.max_attempts}",
         "AGE": words.ago(job.created_at).removesuffix(" ago"),
         "DONE": f"{job.progress}%" if job.attempts else "",
-        "STAGE": words.one_line(job.current_stage or ""),
-        "WORKER": words.one_line(job.worker_id or ""),
-        "ERROR": words.one_line(job.last_error or ""),
+        "STAGE": one_line(job.current_stage or ""),
+        "WORKER": one_line(job.worker_id or ""),
+        "ERROR": one_line(job.last_error or ""),
     }

@@ -2,14 +2,17 @@
 
 Comes before  worker.py
 
-The current directory is on the path, as with `python -m`. What is wrong with the name is told
-in one line; what is wrong inside the module is its author's, who gets the traceback.
+The current directory comes onto the path, behind the standard library and before installed
+packages: no file in it stands for a module of Python's, and all of our own are imported by then.
+What is wrong with the name is told in one line; what is wrong inside the module is its author's,
+who gets the traceback.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import site
 import sys
 import traceback
 from types import ModuleType
@@ -19,6 +22,7 @@ import click
 
 from howdah import Queue
 from howdah.errors import BadInput, HowdahError
+from howdah.printable import clean
 
 
 def load_queue(target: str) -> Queue:
@@ -52,7 +56,7 @@ def load_queue(target: str) -> Queue:
 def _module(name: str) -> ModuleType:
     here = os.getcwd()
     if here not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.insert(_before_packages(), here)
     try:
         return importlib.import_module(name)
     except HowdahError:
@@ -65,13 +69,19 @@ def _module(name: str) -> ModuleType:
         _show_their_error(name, error)
 
 
+def _before_packages() -> int:
+    """Tell where the first folder of installed packages stands on the path."""
+    packages = {*site.getsitepackages(), site.getusersitepackages()}
+    return next((at for at, place in enumerate(sys.path) if place in packages), len(sys.path))
+
+
 def _show_their_error(name: str, error: Exception) -> NoReturn:
     """Print the traceback from the first line of the user's own code on."""
     trace = error.__traceback__
     while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     lines = traceback.format_exception(type(error), error, trace)
-    click.echo("".join(lines), err=True, nl=False)
+    click.echo(clean("".join(lines)), err=True, nl=False)
     raise BadInput(f"cannot import {name}: see above") from None
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Generator
 from datetime import UTC, datetime
 
 import click
 import msgspec
 
 from howdah.cli.options import Decorated
-from howdah.cli.words import clean
+from howdah.printable import clean, clean_json, log_line, without_surrogates
 
+INDENT = "    "
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -28,14 +30,17 @@ def log_json_option(command: Decorated) -> Decorated:
 
 
 class Plain(logging.Formatter):
-    """`12:00:01 INFO    worker.started id=…`."""
+    """`12:00:01 INFO    worker.started id=…`; a traceback stands below, set in from the left."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
 
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        """Keep a message on its line: an error's text must not look like another line."""
-        return clean(super().formatMessage(record)).replace("\n", "\\n")
+    def format(self, record: logging.LogRecord) -> str:
+        """Keep what a message or an error says from looking like another line of the log."""
+        record.message = record.getMessage()
+        record.asctime = self.formatTime(record, self.datefmt)
+        below = [clean(said).replace("\n", f"\n{INDENT}") for _, said in _below(self, record)]
+        return f"\n{INDENT}".join([log_line(self.formatMessage(record)), *below])
 
 
 class Json(logging.Formatter):
@@ -46,11 +51,19 @@ class Json(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": without_surrogates(record.getMessage()),
         }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()
+        for name, said in _below(self, record):
+            line[name] = without_surrogates(said)
+        return clean_json(msgspec.json.encode(line).decode())
+
+
+def _below(formatter: logging.Formatter, record: logging.LogRecord) -> Generator[tuple[str, str]]:
+    """List what stands below a message. Not `exc_text`: another handler may have written it."""
+    if record.exc_info:
+        yield "traceback", formatter.formatException(record.exc_info)
+    if record.stack_info:
+        yield "stack", record.stack_info
 
 
 def log_to_stderr(level: str, as_json: bool) -> None:

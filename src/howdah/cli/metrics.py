@@ -10,6 +10,7 @@ from howdah import Queue
 from howdah.cli import ground
 from howdah.cli.options import dsn_option, duration
 from howdah.metrics.prometheus import prometheus
+from howdah.printable import clean
 
 
 @click.command()
@@ -31,4 +32,6 @@ def metrics(within: timedelta, dsn: str | None) -> None:
     async def work(queue: Queue) -> str:
         return await prometheus(queue.store, within=within)
 
-    click.echo(ground.on_queue(dsn, work), nl=False)
+    found = ground.on_queue(dsn, work)
+    # the format has no escapes for what steers a terminal: exact for programs, clean for people
+    click.echo(clean(found) if ground.on_terminal() else found, nl=False)

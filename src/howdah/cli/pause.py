@@ -8,6 +8,7 @@ from howdah import Queue, observe
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, json_option
 from howdah.observe import Paused
+from howdah.printable import one_line
 
 
 @click.command()
@@ -33,7 +34,7 @@ def pause(types: tuple[str, ...], reason: str | None, as_json: bool, dsn: str | 
         ground.show_json(list(paused.values()))
         return
     for job_type, changed in done.items():
-        ground.show(f"{words.one_line(job_type)} {'' if changed else 'was '}paused")
+        ground.show(f"{one_line(job_type)} {'' if changed else 'was '}paused")
     if types:
         return
     if not paused:
@@ -42,9 +43,9 @@ def pause(types: tuple[str, ...], reason: str | None, as_json: bool, dsn: str | 
     table = ground.table("TYPE", "SINCE", "BY", "REASON")
     for one in paused.values():
         table.add_row(
-            words.one_line(one.job_type),
+            one_line(one.job_type),
             words.ago(one.paused_at),
-            words.one_line(one.paused_by),
-            words.one_line(one.reason or ""),
+            one_line(one.paused_by),
+            one_line(one.reason or ""),
         )
     ground.show(table)

@@ -8,7 +8,6 @@ touches a server named by HOWDAH_DSN or DATABASE_URL.
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from types import FrameType
 import click
 
 from howdah import embedded
+from howdah.cli import ground
 
 STOPPED = 3  # as `pg_ctl status` and `systemctl status` say it
 
@@ -65,10 +65,10 @@ def status(as_json: bool) -> None:
     """
     found = embedded.status()
     if as_json:
-        click.echo(json.dumps(_fields(found)))
+        ground.show_json_line(_fields(found))
     else:
         for line in _lines(found):
-            click.echo(line)
+            ground.show(line)
     sys.exit(0 if found.running else STOPPED)
 
 

@@ -9,6 +9,7 @@ import click
 from howdah import Queue
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, duration, json_option
+from howdah.printable import one_line
 from howdah.store.call import Recovered
 
 
@@ -40,6 +41,6 @@ def recover(timeout: timedelta, as_json: bool, dsn: str | None) -> None:
     if recovered:
         table = ground.table("ID", "NOW", "TAKEN FROM")
         for one in recovered:
-            table.add_row(str(one.id), words.status(one.status), words.one_line(one.worker_id))
+            table.add_row(str(one.id), words.status(one.status), one_line(one.worker_id))
         ground.show(table)
     ground.remark(f"{words.jobs(len(recovered))} recovered")

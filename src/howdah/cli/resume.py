@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from howdah import Queue
-from howdah.cli import ground, words
+from howdah.cli import ground
 from howdah.cli.options import dsn_option, json_option
+from howdah.printable import one_line
 
 
 @click.command()
@@ -28,7 +29,7 @@ def resume(types: tuple[str, ...], as_json: bool, dsn: str | None) -> None:
     else:
         for job_type, changed in done.items():
             if changed:
-                ground.show(f"{words.one_line(job_type)} resumed")
+                ground.show(f"{one_line(job_type)} resumed")
             else:
-                ground.complain(f"{words.one_line(job_type)} was not paused")
+                ground.complain(f"{one_line(job_type)} was not paused")
     ground.leave(ground.Exit.OK if all(done.values()) else ground.Exit.FAILED)

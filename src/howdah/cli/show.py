@@ -7,7 +7,6 @@ from typing import Any, cast
 from uuid import UUID
 
 import click
-import msgspec
 from rich.console import Group, RenderableType
 from rich.highlighter import JSONHighlighter
 from rich.padding import Padding
@@ -18,6 +17,7 @@ from howdah import Queue
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, job_id, json_option
 from howdah.job import Job
+from howdah.printable import clean, one_line
 
 
 @click.command()
@@ -52,7 +52,7 @@ def _sections(job: Job) -> Generator[RenderableType]:
         yield from _json("errors", job.errors)
     if job.last_error and not job.errors:
         yield Text()
-        yield Text.assemble(("error  ", "bold"), words.clean(job.last_error))
+        yield Text.assemble(("error  ", "bold"), clean(job.last_error))
 
 
 def _facts(job: Job) -> Table:
@@ -60,14 +60,14 @@ def _facts(job: Job) -> Table:
     facts.add_column(style="bold")
     facts.add_column(overflow="fold")
     facts.add_row("id", str(job.id))
-    facts.add_row("type", words.one_line(job.job_type))
+    facts.add_row("type", one_line(job.job_type))
     facts.add_row("status", words.status(job.status))
     facts.add_row("priority", _priority(job.priority))
     facts.add_row("progress", words.progress(job) or "0%")
     facts.add_row("attempts", f"{job.attempts} of {job.max_attempts}")
     facts.add_row("events", f"{job.events_count:,}")
     if job.worker_id is not None:
-        facts.add_row("worker", words.one_line(job.worker_id))
+        facts.add_row("worker", one_line(job.worker_id))
     for name, at in (
         ("created", job.created_at),
         ("due", job.run_at),
@@ -89,10 +89,9 @@ def _priority(number: int) -> str:
 
 def _json(title: str, value: object) -> Generator[RenderableType]:
     """Lay out JSON as it is written, in colours where there are any."""
-    written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     yield Text()
     yield Text(title, style="bold")
-    yield Padding(JSONHighlighter()(written), (0, 0, 0, 2))
+    yield Padding(JSONHighlighter()(ground.json_text(value)), (0, 0, 0, 2))
 
 
 def _as_written_by_us(errors: Any) -> bool:
@@ -105,11 +104,11 @@ def _as_written_by_us(errors: Any) -> bool:
 def _error(entry: dict[str, Any]) -> Generator[RenderableType]:
     yield Text()
     yield Text.assemble(
-        (f"attempt {entry.get('attempt')}", "bold"),
+        (one_line(f"attempt {entry.get('attempt')}"), "bold"),
         ("  on ", "dim"),
-        words.one_line(str(entry.get("worker_id", "an unknown worker"))),
+        one_line(str(entry.get("worker_id", "an unknown worker"))),
     )
-    yield Padding(Text(words.clean(str(entry.get("error", ""))), style="red"), (0, 0, 0, 2))
+    yield Padding(Text(clean(str(entry.get("error", ""))), style="red"), (0, 0, 0, 2))
     if entry.get("traceback"):
-        said = words.clean(str(entry["traceback"]).rstrip())
+        said = clean(str(entry["traceback"]).rstrip())
         yield Padding(Text(said, style="dim", overflow="fold"), (0, 0, 0, 2))

@@ -11,6 +11,7 @@ from rich.text import Text
 from howdah import Queue
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, json_option
+from howdah.printable import one_line
 from howdah.states import State
 from howdah.store.ask import WorkerHealth
 
@@ -43,7 +44,7 @@ def counts_table(counts: Counts) -> Table:
     headings = [state.upper() for state in State]
     table = ground.table("TYPE", *headings, right=tuple(headings))
     for job_type in sorted(counts):
-        table.add_row(words.one_line(job_type), *_cells(counts[job_type]))
+        table.add_row(one_line(job_type), *_cells(counts[job_type]))
     if len(counts) > 1:
         sums = {state: sum(c.get(state, 0) for c in counts.values()) for state in State}
         table.add_row("all", *_cells(sums), style="bold")
@@ -70,7 +71,7 @@ def workers_table(workers: Sequence[WorkerHealth]) -> Table:
             else Text(f"silent for {words.length(one.silent_for)}", style="bold red")
         )
         table.add_row(
-            words.one_line(one.id),
+            one_line(one.id),
             state,
             str(one.holds),
             str(one.info.get("slots", "")),

@@ -27,6 +27,7 @@ from howdah.cli.ground import Exit
 from howdah.cli.options import dsn_option, job_id, json_option
 from howdah.events import Emitted, Ended, Event, Progressed
 from howdah.job import Job
+from howdah.printable import clean, one_line
 from howdah.states import State
 
 
@@ -136,7 +137,7 @@ class Lines:
         match event:
             case Progressed():
                 self._pace.see(event, time.monotonic())
-                stage = words.one_line(event.stage or "")
+                stage = one_line(event.stage or "")
                 parts = [event.status, f"{event.percent:>3}%", stage, str(self._pace)]
                 ground.show("  ".join(part for part in parts if part))
             case Emitted():
@@ -162,7 +163,7 @@ class Bar:
             expand=True,
         )
         self._task = self._progress.add_task(
-            words.one_line(job.job_type), total=100, stage="", status=State.PENDING
+            one_line(job.job_type), total=100, stage="", status=State.PENDING
         )
         self._end: Ended | None = None
 
@@ -177,7 +178,7 @@ class Bar:
         match event:
             case Progressed():
                 self._pace.see(event, time.monotonic())
-                stage = words.one_line(event.stage or "") or event.status
+                stage = one_line(event.stage or "") or event.status
                 pace = "" if event.status.finished else str(self._pace)
                 self._progress.update(
                     self._task,
@@ -208,17 +209,17 @@ def _emitted(event: Emitted) -> RenderableType:
     return Text.assemble(
         (f"{event.created_at.astimezone():%H:%M:%S} ", "dim"),
         (f"{event.number:>4} ", "dim"),
-        (words.one_line(event.kind), "bold"),
+        (one_line(event.kind), "bold"),
         "  ",
-        words.one_line(data),
+        one_line(data),
     )
 
 
 def _ended(event: Ended) -> Text:
     line = words.status(event.status)
     if event.status is not State.COMPLETED:
-        line.append(f": {words.clean(event.error or 'no error was left')}", style="default")
+        line.append(f": {clean(event.error or 'no error was left')}", style="default")
     elif event.result is not None:
         result = msgspec.json.encode(event.result).decode()
-        line.append(f": {words.one_line(result)}", style="default")
+        line.append(f": {one_line(result)}", style="default")
     return line

@@ -42,7 +42,7 @@ MISSING = "the dashboard needs its extra: pip install 'howdah[web]'"
     "--trust-proxy",
     metavar="ADDRESS",
     multiple=True,
-    help="The proxy's address or network; the header counts from nowhere else.",
+    help="A proxy's address or network: its --trust-header and X-Forwarded-For count.",
 )
 @click.option(
     "--allow-host",
@@ -91,6 +91,7 @@ def web(
         read_only=read_only,
         redact=redact,
         prefix=checked_prefix(prefix),
+        proxies=trust_proxy,
         say=ground.remark,
     )
 
@@ -118,8 +119,6 @@ def access(
         raise BadInput("give a password or a trusted header, not both")
     if header is not None:
         return TrustedHeader(header, proxies)
-    if proxies:
-        raise BadInput("--trust-proxy goes with --trust-header")
     if password is not None:
         return Password(password, user)
     if not is_loopback(host):

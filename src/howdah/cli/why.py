@@ -7,10 +7,11 @@ from uuid import UUID
 import click
 
 from howdah import Queue, observe
-from howdah.cli import ground, words
+from howdah.cli import ground
 from howdah.cli.ground import Exit
 from howdah.cli.options import dsn_option, json_option
 from howdah.observe import Why
+from howdah.printable import clean
 
 
 @click.command()
@@ -36,7 +37,7 @@ def why(id_or_type: str, as_json: bool, dsn: str | None) -> None:
     if as_json:
         ground.show_json(answer)
     else:
-        ground.show(words.clean(answer.sentence))
+        ground.show(clean(answer.sentence))
     ground.leave(Exit.FAILED if answer.needs_a_person else Exit.OK)
 
 

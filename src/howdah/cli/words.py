@@ -1,16 +1,16 @@
-"""Words: how values read on a terminal: states, times, priorities, text of unknown origin.
+"""Words: how values read on a terminal: states, times, priorities.
 
 Comes before  ground.py and every command that prints for people
 """
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 
 from rich.text import Text
 
 from howdah.job import Job, Priority
+from howdah.printable import one_line
 from howdah.states import State
 
 STYLES = {
@@ -22,19 +22,8 @@ STYLES = {
     State.CANCELLED: "magenta",
 }
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _STEPS = ((86400, "d"), (3600, "h"), (60, "m"))
 _NAMES = {int(priority): priority.name.lower() for priority in Priority}
-
-
-def clean(text: str) -> str:
-    """Make control characters visible: an error's text must not steer the terminal."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
-
-
-def one_line(text: str) -> str:
-    """Put text on one line."""
-    return " ".join(clean(text).split())
 
 
 def status(state: State) -> Text:

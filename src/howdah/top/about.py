@@ -12,6 +12,7 @@ from rich.text import Text
 
 from howdah.observe import Level, Life, Problem, TypeNow, WorkerNow
 from howdah.observe.wording import instant, length
+from howdah.printable import one_line
 from howdah.states import State
 from howdah.top import words
 from howdah.top.table_workers import state, types_of
@@ -38,7 +39,7 @@ class Telling:
         return Group(*self._parts)
 
     def heading(self, said: str) -> None:
-        self._parts.append(Text(f"\n{words.line(said)}", style="bold"))
+        self._parts.append(Text(f"\n{one_line(said)}", style="bold"))
 
     def fact(self, name: str, value: str | Text | None) -> None:
         """Tell one thing behind its name, if there is anything to tell."""
@@ -47,7 +48,7 @@ class Telling:
         row = Table.grid(padding=(0, 2, 0, 0))
         row.add_column(width=10, justify="right", style=words.DIM)
         row.add_column(overflow="fold")
-        row.add_row(name, Text(words.line(value)) if isinstance(value, str) else value)
+        row.add_row(name, Text(one_line(value)) if isinstance(value, str) else value)
         self._parts.append(row)
 
     def line(self, *pieces: str | Text | tuple[str, str]) -> None:
@@ -67,7 +68,7 @@ def job(life: Life) -> Group:
     telling.fact("status", Text(str(one.status), STYLES[one.status]))
     telling.fact(
         "progress",
-        Text.assemble(words.bar(one.progress, 25), f" {words.line(one.current_stage or '')}"),
+        Text.assemble(words.bar(one.progress, 25), f" {one_line(one.current_stage or '')}"),
     )
     telling.fact("priority", str(one.priority))
     telling.fact("attempts", f"{one.attempts} of {one.max_attempts}")
@@ -84,7 +85,7 @@ def job(life: Life) -> Group:
             f"{what:<20}  {took:>8}",
             ("" if span.ended else " so far", words.DIM),
             (f"  {span.outcome}" if span.outcome else "", words.BAD if bad else words.GOOD),
-            (f"  {words.line(span.worker_id or '')}", words.DIM),
+            (f"  {one_line(span.worker_id or '')}", words.DIM),
         )
     for span in life.spans:
         if span.error:
@@ -106,7 +107,7 @@ def job(life: Life) -> Group:
             said = msgspec.json.encode(event.data).decode()[:MOST]
             telling.line(
                 (f"{_clock(event.created_at, life.at)}  ", words.DIM),
-                f"{words.line(event.kind)}  {words.line(said)}",
+                f"{one_line(event.kind)}  {one_line(said)}",
             )
     return telling.told
 
@@ -165,8 +166,8 @@ def worker(one: WorkerNow, now: datetime) -> Group:
         since = attempt.started_at or attempt.claimed_at
         telling.line(
             words.bar(attempt.progress, 15),
-            f"  {words.line(attempt.job_type)}",
-            (f"  {words.line(attempt.current_stage or '')}", words.BUSY),
+            f"  {one_line(attempt.job_type)}",
+            (f"  {one_line(attempt.current_stage or '')}", words.BUSY),
             (f"  {words.age(now - since) if since else ''}", words.DIM),
             (f"  {attempt.id}", words.DIM),
         )
@@ -180,8 +181,8 @@ def problems(found: list[Problem]) -> Group:
         telling.line(("Nothing to worry about.", words.GOOD))
     for one in found:
         style = words.BAD if one.level is Level.SICK else words.WARN
-        telling.line((f"▲ {words.line(one.sentence)}", style))
-        telling.line(f"{words.line(one.advice)}\n")
+        telling.line((f"▲ {one_line(one.sentence)}", style))
+        telling.line(f"{one_line(one.advice)}\n")
     return telling.told
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howdah.top import words
+from howdah.printable import one_line
 from howdah.top.heart import Seen
 
 START = "Start one:  howdah worker your_module:queue"
@@ -29,4 +29,4 @@ def empty(title: str, seen: Seen) -> str:
 
 def filtered(text: str) -> str:
     """Say that the filter hides all there is."""
-    return f"Nothing here is of a type with “{words.line(text)}” in its name. Escape shows all."
+    return f"Nothing here is of a type with “{one_line(text)}” in its name. Escape shows all."

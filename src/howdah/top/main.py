@@ -21,6 +21,7 @@ from textual.widgets import ContentSwitcher, Footer, Input, Static
 
 from howdah.client import Queue
 from howdah.observe import TypeNow, WorkerNow
+from howdah.printable import one_line
 from howdah.states import State
 from howdah.top import about, headline, hints, table_failures, table_running, table_types, words
 from howdah.top.board import Board
@@ -106,7 +107,7 @@ class Main(Board):
         self._headline.update(headline.numbers(seen, self._heart.slow, width, self.read_only))
         self._problem.update(headline.worst(seen, width))
         text = self._filter.value.strip()
-        self._filtered.update(Text(f"/{words.line(text)}" if text else "", style=words.WARN))
+        self._filtered.update(Text(f"/{one_line(text)}" if text else "", style=words.WARN))
         if seen.overview is None:
             return
         self._fill(self._types_pane, table_types.rows(seen), lambda one: [one.job_type], seen)

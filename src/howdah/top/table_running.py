@@ -13,6 +13,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from howdah.observe import Attempt
+from howdah.printable import one_line
 from howdah.states import State
 from howdah.top import words
 from howdah.top.heart import Seen
@@ -61,7 +62,7 @@ class RunningTable(Table[Work]):
             "STAGE": _stage(one),
             "FOR": words.age(row.at_work),
             "TRY": Text(str(one.attempt), words.WARN if one.attempt > 1 else ""),
-            "WORKER": Text(words.line(row.worker_id), lost),
+            "WORKER": Text(one_line(row.worker_id), lost),
             "ID": Text(str(one.id), words.DIM),
         }
 

@@ -1,19 +1,20 @@
 """Words: text of unknown origin made harmless, and numbers as a narrow column shows them.
 
-Whatever comes from the database passes through `clean` or `line` and becomes a rich `Text`, which
-is never read as markup: a job type may be called `[bold]` or hold the escape sequence that clears
-a screen, and is shown as it is written.
+Whatever comes from the database passes through `clean` or `one_line` and becomes a rich `Text`,
+which is never read as markup: a job type may be called `[bold]` or hold the escape sequence that
+clears a screen, and is shown as it is written.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from datetime import timedelta
 
 from rich.text import Text
 
-_STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # categories of characters that nobody sees
+from howdah import printable
+from howdah.printable import one_line
+
 _LEVELS = "▁▂▃▄▅▆▇█"
 _STEPS = ((86400, "d"), (3600, "h"), (60, "m"))
 
@@ -21,27 +22,13 @@ DIM, GOOD, BAD, WARN, BUSY = "dim", "green", "bold red", "bold magenta", "cyan"
 
 
 def clean(text: str) -> str:
-    """Make characters visible that would steer the terminal, or the direction of writing."""
-    return "".join(
-        char
-        if char == "\n" or unicodedata.category(char) not in _STEERING
-        else "    "
-        if char == "\t"
-        else f"\\x{ord(char):02x}"
-        if ord(char) < 256
-        else f"\\u{ord(char):04x}"
-        for char in text
-    )
-
-
-def line(text: str) -> str:
-    """Put text on one line."""
-    return " ".join(clean(text).split())
+    """Make unseen characters visible; a tab is a few blanks."""
+    return printable.clean(text).replace("\t", "    ")
 
 
 def cut(text: str, width: int, style: str = "") -> Text:
     """Put text on one line of so many columns."""
-    made = Text(line(text), style=style, no_wrap=True)
+    made = Text(one_line(text), style=style, no_wrap=True)
     made.truncate(max(1, width), overflow="ellipsis")
     return made
 

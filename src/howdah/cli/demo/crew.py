@@ -38,7 +38,7 @@ class Crew:
         """Start one worker; returns its process id."""
         with self._log.open("ab") as log:
             process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own command
-                [sys.executable, "-m", "howdah", *COMMAND],
+                [sys.executable, "-P", "-m", "howdah", *COMMAND],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from howdah.cli import words
 from howdah.job import Job
+from howdah.printable import one_line
 from howdah.states import State
 from howdah.store.ask import WorkerHealth
 
@@ -85,7 +86,7 @@ class Newsroom:
                 text = f"{job.job_type} taken back from {pid}, attempt {entry['attempt']} is lost"
                 found.append(News(look.at, "recover", text, "yellow"))
             elif job.status is not State.CANCELLED:
-                error = words.one_line(str(entry.get("error", "")))
+                error = one_line(str(entry.get("error", "")))
                 text = f"{job.job_type} after attempt {entry['attempt']}: {error}"
                 found.append(News(look.at, "retry", text, "yellow"))
         if not ended:
@@ -99,6 +100,6 @@ class Newsroom:
             verb, style = (
                 ("fail", "bold red") if job.status is State.FAILED else ("cancel", "magenta")
             )
-            error = words.one_line(job.last_error or "")
+            error = one_line(job.last_error or "")
             found.append(News(look.at, verb, f"{job.job_type}: {error}", style))
         return found

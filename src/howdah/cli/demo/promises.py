@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from howdah.cli import words
 from howdah.cli.demo.play import Played
 from howdah.job import Job, Priority
+from howdah.printable import one_line
 from howdah.states import State
 
 
@@ -48,13 +49,13 @@ def _promises(played: Played, handed_over: int) -> Generator[Promise]:
     broken = _one(jobs, "import_orders")
     yield Promise(
         broken.status is State.FAILED and "line 17" in (broken.last_error or ""),
-        f"import_orders {broken.status} for good: {words.one_line(broken.last_error or '')}",
+        f"import_orders {broken.status} for good: {one_line(broken.last_error or '')}",
     )
     export = _one(jobs, "export_all")
     yield Promise(
         export.status is State.CANCELLED and 0 < export.progress < 100,
         f"export_all was {export.status} at {export.progress}%: "
-        f"{words.one_line(export.last_error or '')}",
+        f"{one_line(export.last_error or '')}",
     )
     lost = [job for job in jobs if any(_taken_from(played.killed, e) for e in job.errors)]
     finishers = {job.worker_id for job in lost}

@@ -19,6 +19,7 @@ from rich.text import Text
 from howdah.cli import words
 from howdah.cli.demo.news import Look, News, Newsroom
 from howdah.job import Job, Priority
+from howdah.printable import one_line
 from howdah.states import State
 
 ROWS = 8  # running jobs shown: two workers with four slots each
@@ -60,7 +61,7 @@ class Lines:
         if look.at - self._counted_at >= PLAIN_EVERY:
             self._counted_at = look.at
             running = ", ".join(
-                words.one_line(f"{job.job_type} {words.progress(job)}") for job in _running(look)
+                one_line(f"{job.job_type} {words.progress(job)}") for job in _running(look)
             )
             self.tell(News(look.at, "", f"{_counts(look)}"))
             if running:
@@ -152,13 +153,13 @@ def _bars(jobs: Sequence[Job], look: Look) -> Table:
     for job in jobs:
         lost = job.worker_id in silent
         table.add_row(
-            words.one_line(job.job_type),
+            one_line(job.job_type),
             Text(words.priority(job.priority), PRIORITY_STYLES.get(Priority(job.priority), "")),
             ProgressBar(
                 total=100, completed=job.progress, complete_style="red" if lost else "blue"
             ),
             f"{job.progress}%",
-            Text(words.one_line(job.current_stage or job.status), style="red" if lost else ""),
+            Text(one_line(job.current_stage or job.status), style="red" if lost else ""),
             Text(f"try {job.attempts}", style="yellow" if job.attempts > 1 else "dim"),
             Text(look.pid(job.worker_id), style="red" if lost else "green"),
         )
@@ -171,7 +172,7 @@ def _line(news: News) -> Text:
     return Text.assemble(
         (f"{news.at:5.1f}s  ", "dim"),
         (f"{news.kind:<9}", news.style),
-        news.text,
+        one_line(news.text),
         no_wrap=True,
         overflow="ellipsis",
     )

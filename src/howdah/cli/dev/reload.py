@@ -37,7 +37,7 @@ class Reload:
         say: Callable[[str], None],
     ) -> None:
         grace = ("--grace", f"{GRACE:g}s")
-        self._command = ("-m", "howdah.cli.dev.child", target, shown, *options, *grace)
+        self._command = ("-P", "-m", "howdah.cli.dev.child", target, shown, *options, *grace)
         self._dsn = dsn
         self._folder = folder
         self._say = say

@@ -1,0 +1,64 @@
+"""Printable: text of unknown origin, made fit for a terminal, a log line or a JSON document.
+
+Comes before  cli/, top/ and web/, which pass text from the database through it
+
+A control character can move the cursor, clear the screen or set its title. A bidi control can
+show words in another order than they stand in. So every character that is not seen is written
+as an escape: control (C0, DEL, C1) and format characters, separators of lines, and surrogates
+that are no character at all. Newlines and tabs stay where text may have several lines.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # categories of characters that nobody sees
+
+
+def clean(text: str) -> str:
+    """Make unseen characters visible; newlines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(char if char in "\n\t" or _seen(char) else _escaped(char) for char in text)
+
+
+def one_line(text: str) -> str:
+    """Put text on one line, for a cell or a heading."""
+    return " ".join(clean(text).split())
+
+
+def log_line(text: str) -> str:
+    """Put text on one line and show where its newlines were, for a log."""
+    return clean(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def clean_json(document: str) -> str:
+    r"""Write what is unseen in a JSON document as \u escapes: it means the same as before."""
+    if document.isprintable():
+        return document
+    return "".join(char if char in "\n\t" or _seen(char) else _json(char) for char in document)
+
+
+def without_surrogates(text: str) -> str:
+    """Escape what UTF-8 cannot write; JSON is written in it."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _seen(char: str) -> bool:
+    return unicodedata.category(char) not in _UNSEEN
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
+
+
+def _json(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -1,0 +1,147 @@
+"""Whatever text the database holds: no command lets it steer the terminal, and --json stays exact.
+
+Each example puts hostile text wherever a client of the database can put text: types, payloads,
+results, errors, stages, worker ids, events, reasons. Then every command that shows it is run.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from psycopg.types.json import Jsonb
+
+from howdah.cli.commands import SECTIONS
+from tests.cli.support import invoke
+from tests.fuzz.budget import examples
+
+# Commands that show no text from the database, or are no command but a program; each says why.
+SHOW_NONE = {
+    "demo": "on a database of its own",
+    "dev": "shows what the worker logs: see test_log.py",
+    "worker": "logs: see test_log.py",
+    "web": "logs: see test_log.py",
+    "top": "see tests/top/test_harmless.py",
+    "enqueue": "prints an id; --wait prints as `show --json` does",
+    "cancel": "prints ids and states",
+    "requeue": "prints ids and states",
+    "resume": "prints what was typed",
+    "install": "prints numbers",
+    "sql": "prints our own files",
+    "pg": "prints paths of the embedded server",
+    "bench": "prints measures",
+    "completion": "prints our own words",
+}
+SHOWN = {"jobs", "show", "watch", "why", "stats", "doctor", "metrics", "pause", "recover"}
+
+HOSTILE = "\x1b[2J\x07\r\b\x7f\x85\x9b31m\u202eback\u2028\u2066\u200b\ufeff\U000e0041\t\n12:00 INFO"
+
+character = st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.sampled_from(
+    HOSTILE
+)
+text = st.text(character, min_size=1, max_size=30)
+
+
+def steers(char: str) -> bool:
+    return char not in "\n\t" and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def type_of(said: str) -> str:
+    """Leave out what the name of a type may not hold."""
+    return "".join(char for char in said if unicodedata.category(char) != "Cc") or "x"
+
+
+def hold(dsn: str, said: str) -> UUID:
+    """Put this text into every place that holds text; return the id of a failed job."""
+    job_type = type_of(said)
+    entry = {"attempt": 1, "error": said, "traceback": said, "worker_id": said}
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("truncate howdah.jobs, howdah.job_events, howdah.paused_types")
+        connection.execute("truncate howdah.workers")
+        row = connection.execute(
+            "insert into howdah.jobs (job_type, data, result, status, last_error, errors,"
+            " worker_id, current_stage, completed_at, attempts, events_count)"
+            " values (%s, %s, %s, 'failed', %s, %s, %s, %s, now(), 1, 1) returning id",
+            [job_type, Jsonb({said: [said]}), Jsonb(said), said, Jsonb([entry]), said, said],
+        ).fetchone()
+        assert row is not None
+        connection.execute(
+            "insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)"
+            " values (%s, 1, %s, %s, 1, now(), current_date)",
+            [row[0], said, Jsonb({said: said})],
+        )
+        connection.execute(
+            "insert into howdah.jobs (job_type, status, worker_id, current_stage, claimed_at,"
+            " started_at, attempts) values (%s, 'running', %s, %s, now() - interval '1 day',"
+            " now() - interval '1 day', 1)",
+            [job_type, said, said],
+        )
+        connection.execute("insert into howdah.jobs (job_type) values (%s)", [job_type])
+        connection.execute("select howdah.pause(%s, %s)", [job_type, said])
+    return row[0]
+
+
+def commands(id: UUID, job_type: str) -> list[tuple[str, ...]]:
+    return [
+        ("jobs",),
+        ("show", str(id)),
+        ("watch", str(id)),
+        ("why", str(id)),
+        ("why", job_type),
+        ("stats",),
+        ("doctor",),
+        ("pause",),
+        ("recover",),
+    ]
+
+
+@given(text)
+@example(HOSTILE)
+@examples(15)
+def test_no_command_lets_text_steer_the_terminal(shared_dsn: str, said: str) -> None:
+    id = hold(shared_dsn, said)
+    for words in commands(id, type_of(said)):
+        if words[-1].startswith("-"):
+            continue
+        for more in (("--json",), ()):
+            shown = invoke("--dsn", shared_dsn, *words, *more).output
+            assert not [char for char in shown if steers(char)], (words, more, shown)
+
+
+@given(text)
+@example(HOSTILE)
+@examples(15)
+def test_json_means_the_same_as_what_is_stored(shared_dsn: str, said: str) -> None:
+    id = hold(shared_dsn, said)
+    found: Any = json.loads(invoke("--dsn", shared_dsn, "show", str(id), "--json").stdout)
+    assert found["data"] == {said: [said]}
+    assert found["result"] == said
+    assert found["last_error"] == said
+    assert found["errors"][0]["traceback"] == said
+    lines = invoke("--dsn", shared_dsn, "watch", str(id), "--json").stdout.splitlines()
+    (emitted,) = [one for one in map(json.loads, lines) if one["event"] == "emitted"]
+    assert emitted["kind"] == said
+    assert emitted["data"] == {said: said}
+
+
+def test_metrics_are_exact_in_a_pipe_and_harmless_on_a_terminal(
+    shared_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(shared_dsn, "a\u2028b\u202ec")
+    assert "a\u2028b\u202ec" in invoke("--dsn", shared_dsn, "metrics").stdout
+    monkeypatch.setattr("howdah.cli.ground.on_terminal", lambda: True)
+    shown = invoke("--dsn", shared_dsn, "metrics").stdout
+    assert "a\\u2028b\\u202ec" in shown
+    assert not [char for char in shown if steers(char)]
+
+
+def test_every_command_is_tried_or_shows_no_text() -> None:
+    known = {str(command.name) for section in SECTIONS.values() for command in section}
+    assert known == SHOWN | SHOW_NONE.keys()
+    assert not SHOWN & SHOW_NONE.keys()

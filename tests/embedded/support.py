@@ -17,6 +17,7 @@ import psutil
 import psycopg
 
 from howdah.embedded import Status, status
+from howdah.embedded.own_user import User, account
 
 LINGER = 0.2
 PROLOGUE = f"""
@@ -125,8 +126,10 @@ def reapers(home: Path) -> list[psutil.Process]:
     ]
 
 
-def knock(socket: Path, user: pwd.struct_passwd) -> str:
+def knock(socket: Path, user: pwd.struct_passwd | User) -> str:
     """Try to come in as that user; asks to be root. The program turns into him when it is up."""
+    if not isinstance(user, User):
+        user = account(user)
     script = """
 import os, sys
 from pathlib import Path
@@ -142,7 +145,7 @@ except Refused as refusal:
 except OSError as error:
     print(type(error).__name__)
 """
-    words = [str(socket), str(user.pw_uid), str(user.pw_gid)]
+    words = [str(socket), str(user.uid), str(user.gid)]
     return subprocess.check_output([sys.executable, "-c", script, *words], text=True).strip()
 
 

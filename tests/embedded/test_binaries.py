@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +18,8 @@ WAYS_OUT = ("pip install 'howdah[embedded]'", "HOWDAH_PG_BIN", "HOWDAH_DSN", "DA
 @pytest.fixture
 def bare_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without any PostgreSQL: no wheel, nothing on PATH, empty usual folders."""
-
-    def find_nothing(name: str, package: str | None = None) -> None:
-        return None
-
     monkeypatch.delenv("HOWDAH_PG_BIN", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", find_nothing)
+    monkeypatch.setattr(binaries, "WHEELS", {})
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(binaries, "USUAL_FOLDERS", ())
 

@@ -145,7 +145,7 @@ def test_half_of_an_initdb_is_thrown_away(empty_home: Path) -> None:
 
 def test_an_initdb_whose_starter_was_killed_is_waited_for(empty_home: Path) -> None:
     with UserProcess(empty_home) as starter:
-        until(lambda: (empty_home / "pg.making" / "PG_VERSION").exists(), "initdb has begun")
+        until(lambda: (empty_home / "pg.making" / "pg" / "PG_VERSION").exists(), "initdb has begun")
         starter.kill()
     assert not (empty_home / "pg").exists()
     with join() as server:

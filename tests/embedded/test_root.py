@@ -9,14 +9,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
-from howdah.embedded import join, root, status
+from howdah.embedded import join, own_user, root, status
 from howdah.embedded.binaries import find_binaries
 from howdah.embedded.home import find_home
 from howdah.errors import EmbeddedUnavailable
 
-from .support import UserProcess, ask, knock, server_pid, until_stopped
+from .support import UserProcess, ask, knock, server_pid, until, until_stopped
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has these troubles")
 
@@ -40,6 +41,30 @@ def owner(path: Path) -> str:
     return pwd.getpwuid(path.stat().st_uid).pw_name
 
 
+def has_no_account(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return True
+    return False
+
+
+def as_lender(*command: str) -> int:
+    """Run a program as another process of the account that lent its name; its exit code."""
+    return root.RunAs(user=own_user.lender()).run(*command).returncode
+
+
+def initdb_in(pgdata: Path) -> list[psutil.Process]:
+    """Find the initdb that fills this folder. The folder exists before the program runs."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if (words := process.info["cmdline"])
+        and Path(words[0]).name == "initdb"
+        and str(pgdata) in words
+    ]
+
+
 def test_in_a_namespace_all_files_stay_with_root(empty_home: Path) -> None:
     if not root.RunAs(("unshare", "--user", "--map-user=65534", "--map-group=65534")).can():
         pytest.skip("this machine refuses user namespaces")
@@ -49,26 +74,94 @@ def test_in_a_namespace_all_files_stay_with_root(empty_home: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_namespaces")
-def test_without_namespaces_an_unprivileged_user_runs_it(empty_home: Path, folder: Path) -> None:
+def test_without_namespaces_a_user_id_of_its_own_runs_it(empty_home: Path, folder: Path) -> None:
     folder.chmod(0o755)
     with UserProcess(empty_home) as user:
         assert ask(user.line(), "select current_database()") == "howdah"
-        pid = server_pid(empty_home)
-        assert owner(Path(f"/proc/{pid}")) in root.UNPRIVILEGED
-        assert owner(empty_home / "pg") in root.UNPRIVILEGED
+        process = psutil.Process(server_pid(empty_home))
+        (uid,) = set(process.uids())
+        (gid,) = {*process.gids()}
+        assert uid in own_user.IDS
+        assert gid == uid
+        assert has_no_account(uid)
+        assert {path.stat().st_uid for path in (empty_home / "pg").rglob("*")} == {uid}
+        assert not (empty_home / "pg.making").exists()
         assert folder.stat().st_mode & 0o777 == 0o755
         user.kill()
         until_stopped(empty_home)
 
 
+def test_each_home_has_the_same_user_id_at_every_start(folder: Path) -> None:
+    ids = {own_user.own_user(find_home(folder / str(n))) for n in range(20)}
+    again = {own_user.own_user(find_home(folder / str(n))) for n in range(20)}
+    assert ids == again
+    assert len(ids) > 10, "homes share few ids or none"
+
+
+def test_an_id_with_an_account_is_passed_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = own_user.own_user(find_home(folder))
+    assert taken is not None
+
+    def has_account(id: int) -> bool:
+        return id == taken.uid
+
+    monkeypatch.setattr(own_user, "_has_account", has_account)
+    other = own_user.own_user(find_home(folder))
+    assert other is not None
+    assert other.uid != taken.uid
+    assert other.uid in own_user.IDS
+
+
 @pytest.mark.usefixtures("no_namespaces")
-def test_the_user_whose_name_was_borrowed_is_not_let_in(empty_home: Path, folder: Path) -> None:
+def test_the_user_that_runs_it_is_not_let_in(empty_home: Path, folder: Path) -> None:
     folder.chmod(0o755)
     with join():
         place = find_home(empty_home)
-        borrowed = pwd.getpwuid(place.pgdata.stat().st_uid)
-        assert knock(place.socket, borrowed) == "Refused 28000"
+        found = place.pgdata.stat()
+        runs_it = own_user.nameless(found.st_uid, found.st_gid)
+        assert knock(place.socket, runs_it) == "Refused 28000"
+        assert knock(place.socket, pwd.getpwnam("nobody")) == "PermissionError"
         assert knock(place.socket, pwd.getpwuid(0)) == "welcome"
+
+
+@pytest.mark.usefixtures("no_namespaces")
+def test_the_server_cannot_change_who_is_let_in(empty_home: Path, folder: Path) -> None:
+    folder.chmod(0o755)
+    with join() as server:
+        for setting in ("show hba_file", "show ident_file"):
+            file = Path(ask(server.dsn, setting))
+            for path in (file, file.parent):
+                assert path.stat().st_uid == 0
+                assert path.stat().st_mode & 0o022 == 0, f"{path} can be changed by others"
+            assert not file.is_relative_to(find_home(empty_home).pgdata)
+
+
+@pytest.mark.usefixtures("no_namespaces")
+def test_the_account_that_lends_initdb_its_name_cannot_look_into_it(
+    empty_home: Path, folder: Path
+) -> None:
+    folder.chmod(0o755)
+    empty_home.mkdir(mode=0o755)
+    with UserProcess(empty_home) as user:
+        making = empty_home / "pg.making" / "pg"
+        begun: list[psutil.Process] = []
+        until(lambda: begun.extend(initdb_in(making)) or begun, "initdb has begun")
+        (initdb,) = begun
+        initdb.suspend()
+        try:
+            lender = own_user.lender()
+            assert lender is not None
+            assert initdb.uids().effective == lender.uid
+            assert as_lender("/bin/ls", str(empty_home)) == 0
+            assert as_lender("/bin/ls", str(making)) != 0
+            for name in ("environ", "mem", "fd/1"):
+                assert as_lender("/usr/bin/head", "-c1", f"/proc/{initdb.pid}/{name}") != 0, name
+            assert as_lender("/bin/ls", f"/proc/{initdb.pid}/cwd/") != 0
+        finally:
+            initdb.resume()
+        assert ask(user.line(), "select 1") == "1"
 
 
 @pytest.mark.usefixtures("no_namespaces")
@@ -120,10 +213,11 @@ def test_who_made_a_cluster_keeps_it(
     with monkeypatch.context() as without:
         without.setenv("PATH", "/nowhere")
         join().stop()
-    assert owner(empty_home / "pg") in root.UNPRIVILEGED
+    made_by = (empty_home / "pg").stat().st_uid
+    assert made_by in own_user.IDS
     with join() as server:
         assert ask(server.dsn, "select 1") == "1"
-        assert owner(empty_home / "pg" / "PG_VERSION") in root.UNPRIVILEGED
+        assert (empty_home / "pg" / "PG_VERSION").stat().st_uid == made_by
 
 
 def test_a_cluster_made_in_a_namespace_goes_on_without(
@@ -134,7 +228,7 @@ def test_a_cluster_made_in_a_namespace_goes_on_without(
     monkeypatch.setenv("PATH", "/nowhere")
     with join() as server:
         assert ask(server.dsn, "select 1") == "1"
-        assert owner(home / "pg" / "PG_VERSION") in root.UNPRIVILEGED
+        assert (home / "pg" / "PG_VERSION").stat().st_uid in own_user.IDS
 
 
 def test_sudo_does_not_lock_a_user_out_of_his_own_home(empty_home: Path, folder: Path) -> None:
@@ -148,9 +242,44 @@ def test_sudo_does_not_lock_a_user_out_of_his_own_home(empty_home: Path, folder:
         assert owner(Path(f"/proc/{server_pid(empty_home)}")) == "nobody"
 
 
-def test_without_any_user_to_lend_a_name_the_refusal_says_so(
+def test_root_follows_no_link_that_a_user_left_in_his_home(empty_home: Path, folder: Path) -> None:
+    """Root opens, changes and gives away files in a home of somebody else: only real ones."""
+    folder.chmod(0o755)
+    user = pwd.getpwnam("nobody")
+    for name in ("server.log", "start.lock", "server.lock", "reaper.lock", "pg/postmaster.pid"):
+        shutil.rmtree(empty_home, ignore_errors=True)
+        for made in (empty_home, empty_home / "pg"):
+            made.mkdir(mode=0o700)
+            os.chown(made, user.pw_uid, user.pw_gid)
+        roots = folder / "of-root"
+        roots.write_text("12345\nprecious\n")
+        (empty_home / name).symlink_to(roots)
+        with pytest.raises(EmbeddedUnavailable):
+            join()
+        assert roots.read_text() == "12345\nprecious\n", f"root wrote through {name}"
+        assert owner(roots) == "root", f"root gave a file away through {name}"
+
+
+@pytest.mark.usefixtures("no_namespaces")
+def test_without_an_account_to_lend_a_name_the_refusal_says_so(
     empty_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(root, "UNPRIVILEGED", ("no-such-user",))
-    with pytest.raises(EmbeddedUnavailable, match="no user named no-such-user"):
+    for module in (own_user, root):
+        monkeypatch.setattr(module, "LENDERS", ("no-such-user",))
+    with pytest.raises(EmbeddedUnavailable, match="no account named no-such-user"):
         join()
+
+
+@pytest.mark.usefixtures("no_namespaces")
+def test_where_no_user_id_is_free_an_account_runs_it(
+    empty_home: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    folder.chmod(0o755)
+    monkeypatch.setattr(own_user, "IDS", range(1))  # root's own, which has an account
+    with join() as server:
+        assert ask(server.dsn, "select 1") == "1"
+        assert owner(empty_home / "pg") in own_user.LENDERS
+        assert f"shares the account {owner(empty_home / 'pg')}" in caplog.text

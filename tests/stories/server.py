@@ -51,7 +51,8 @@ class PgServer:
         self.settings = {**SETTINGS, **settings}
         self.port = free_port()
         self.log = folder / "server.log"
-        self._who, home, self._binaries = prepare(Home(folder, room=folder), find_binaries())
+        who, home, self._binaries = prepare(Home(folder, room=folder), find_binaries())
+        self._who = who.for_initdb()  # and for all else: these clusters live for a test
         self.data = home.pgdata
         self._wal = wal  # a folder of its own for the WAL, on another disk perhaps
         self._pid: int | None = None

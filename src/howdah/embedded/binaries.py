@@ -10,13 +10,14 @@ the same one, so with a cluster at hand the first place of that version wins.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from howdah.embedded.unavailable import unavailable
@@ -85,7 +86,8 @@ def _places() -> Iterator[tuple[Path, Path | None]]:
         yield _named(Path(named).expanduser().absolute()), None
         return
     for package, folders in WHEELS.items():
-        spec = importlib.util.find_spec(package)
+        # not find_spec(name): where a worker runs, the current directory is on the path too
+        spec = PathFinder.find_spec(package, _installed())
         if spec and spec.origin:
             wheel = Path(spec.origin).parent
             yield from ((wheel / folder / "bin", wheel) for folder in folders)
@@ -96,6 +98,15 @@ def _places() -> Iterator[tuple[Path, Path | None]]:
         yield Path(folder), None
     for parent, pattern in USUAL_FOLDERS:
         yield from ((path, None) for path in sorted(Path(parent).glob(pattern), reverse=True))
+
+
+def _installed() -> list[str]:
+    """List where packages are installed: the path of this program without the current directory."""
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:  # somebody removed it
+        return [place for place in sys.path if os.path.isabs(place)]
+    return [place for place in sys.path if os.path.abspath(place or here) != here]
 
 
 def _named(folder: Path) -> Path:

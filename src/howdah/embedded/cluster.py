@@ -3,9 +3,9 @@
 Comes after   binaries.py and root.py, which say with what and as whom
 Comes before  launch.py, which starts a server on it
 
-initdb works in pg.making, which becomes pg only when it is complete: a cluster under that
-name was never interrupted. server.lock is handed to initdb, so that one whose parent was
-killed keeps others away until it ends; what it left is thrown away.
+initdb works in pg.making/pg, which becomes pg only when it is complete: a cluster under that
+name was never interrupted. Nobody else can enter pg.making. server.lock is handed to initdb,
+so that one whose parent was killed keeps others away until it ends; what it left is thrown away.
 """
 
 from __future__ import annotations
@@ -41,9 +41,13 @@ def _initdb(home: Home, binaries: Binaries, who: RunAs, server_lock: Lock) -> No
     if making.exists():
         shutil.rmtree(making)
     making.mkdir(mode=0o700)
-    who.give(making)
-    done = who.run(
-        *(binaries["initdb"], "-D", str(making), "-U", SUPERUSER, "-A", "trust"),
+    who.give_passage(making)
+    pgdata = making / "pg"
+    pgdata.mkdir(mode=0o700)
+    maker = who.for_initdb()
+    maker.give(pgdata)
+    done = maker.run(
+        *(binaries["initdb"], "-D", str(pgdata), "-U", SUPERUSER, "-A", "trust"),
         *("-E", "UTF8", "--locale=C", "--data-checksums", "--no-instructions"),
         pass_fds=(server_lock.fd,),
     )
@@ -51,5 +55,7 @@ def _initdb(home: Home, binaries: Binaries, who: RunAs, server_lock: Lock) -> No
         shutil.rmtree(making, ignore_errors=True)
         said = done.stdout.decode(errors="replace").strip()
         raise unavailable(f"initdb could not make {home.pgdata}:\n{said[-4000:]}")
-    write_sizes(making)
-    making.rename(home.pgdata)
+    write_sizes(pgdata)
+    who.give_all(pgdata)
+    pgdata.rename(home.pgdata)
+    making.rmdir()

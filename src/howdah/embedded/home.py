@@ -5,6 +5,7 @@ Comes before everything else in this package: each file asks a `Home` where to l
     home/                 HOWDAH_HOME, or the user's data directory
     ├── pg/               the cluster (a link, where root had to put it elsewhere; see root.py)
     ├── s/                the socket, 0700: who may enter this folder may use the server
+    ├── access/           who is let in, where the server runs as a user of its own (root.py)
     ├── server.log        what the server said, bounded by the reaper
     ├── users/            one locked file per process that uses the server
     ├── keep              "stay up without users": `howdah pg start` was here
@@ -16,6 +17,7 @@ path cannot carry a socket gets a 0700 folder below /tmp, named by a hash of the
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -61,6 +63,10 @@ class Home:
         if len(socket) <= LONGEST_SOCKET and PLAIN.fullmatch(str(folder)):
             return folder
         return SHORT_FOLDERS / f"howdah-{self.fingerprint}"
+
+    @property
+    def access(self) -> Path:
+        return self.room / "access"
 
     @property
     def socket(self) -> Path:
@@ -131,8 +137,10 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
+        if folder.is_symlink():  # of this user or of another: see files.py
+            raise NotADirectoryError(errno.ENOTDIR, "it is a link", str(folder)) from None
         return
     if os.geteuid() == 0:
         around = folder.parent.stat()
         if not around.st_mode & stat.S_ISVTX:  # /tmp belongs to root, but is everybody's
-            os.chown(folder, around.st_uid, around.st_gid)
+            os.chown(folder, around.st_uid, around.st_gid, follow_symlinks=False)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 
 from howdah.embedded import log
@@ -73,7 +72,7 @@ def _start(home: Home) -> Home:
         clear_stale_files(home)
         home.keep.unlink(missing_ok=True)  # the one that was to be kept has ended
         if who.borrowed:
-            write_only_root(home.pgdata)
+            write_only_root(home)
         before = log.mark(home.log)
         pid = _spawn(home, binaries, who, lock)
     if not _answers(home, pid):
@@ -148,9 +147,19 @@ def _says_ready(home: Home) -> bool:
 
 def _make_socket_folder(home: Home, who: RunAs) -> None:
     """Make the folder that is the door, and be sure that nobody else holds it open."""
-    make_folder(home.sockets)
-    found = home.sockets.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (os.geteuid(), who.owner):
-        raise unavailable(f"{home.sockets} belongs to somebody else. Remove it and try again.")
-    home.sockets.chmod(0o700)
-    who.give(home.sockets)
+    try:
+        make_folder(home.sockets)
+        fd = os.open(home.sockets, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (NotADirectoryError, PermissionError):
+        raise _squatted(home) from None
+    try:
+        if os.fstat(fd).st_uid not in (os.geteuid(), who.owner):
+            raise _squatted(home)
+        os.fchmod(fd, 0o700)
+        who.give(fd)
+    finally:
+        os.close(fd)
+
+
+def _squatted(home: Home) -> Exception:
+    return unavailable(f"{home.sockets} belongs to somebody else. Remove it and try again.")

@@ -18,16 +18,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from howdah.embedded.files import give_to_owner_of_folder, open_own
+
 _open: set[Lock] = set()
 
 
 class Lock:
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        self.fd: int = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+        self.fd: int = open_own(path, os.O_RDWR | (os.O_CREAT if create else 0))
         _open.add(self)
-        if create and os.geteuid() == 0:  # `sudo howdah` must not lock the user out
-            home = path.parent.stat()
-            os.fchown(self.fd, home.st_uid, home.st_gid)
+        if create:
+            give_to_owner_of_folder(self.fd, path)
 
     def acquire(self, *, shared: bool = False) -> None:
         """Take the lock; sleeps in the kernel until it is free."""

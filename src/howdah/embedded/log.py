@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from howdah.embedded.files import give_to_owner_of_folder, open_own
+
 LARGEST = 8_000_000
 KEPT = 1_000_000
 
 
 def open_log(path: Path) -> int:
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    if os.geteuid() == 0:
-        home = path.parent.stat()
-        os.fchown(fd, home.st_uid, home.st_gid)
+    fd = open_own(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    give_to_owner_of_folder(fd, path)
     return fd
 
 
@@ -27,11 +27,11 @@ def trim(path: Path, largest: int = LARGEST, kept: int = KEPT) -> None:
     try:
         if path.stat().st_size <= largest:
             return
-        with path.open("rb+") as file:
+        with open(open_own(path, os.O_RDWR), "rb+") as file:
             file.seek(-kept, os.SEEK_END)
             _, _, last_lines = file.read().partition(b"\n")
             file.truncate(0)
-        with path.open("ab") as file:
+        with open(open_own(path, os.O_WRONLY | os.O_APPEND), "ab") as file:
             file.write(last_lines)
     except FileNotFoundError:
         return

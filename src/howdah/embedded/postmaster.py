@@ -16,6 +16,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from howdah.embedded.files import rewrite_own
 from howdah.embedded.home import SOCKET_NAME, Home
 from howdah.embedded.locks import is_held
 
@@ -68,7 +69,7 @@ def clear_stale_files(home: Home) -> None:
         file.unlink(missing_ok=True)
     else:
         _, newline, rest = file.read_text().partition("\n")
-        file.write_text(f"{NOBODYS_PID}{newline}{rest}")
+        rewrite_own(file, f"{NOBODYS_PID}{newline}{rest}")
     (home.sockets / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
     home.socket.unlink(missing_ok=True)
 

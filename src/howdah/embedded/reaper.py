@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 
 from howdah.embedded import leases, log, postmaster
+from howdah.embedded.environment import environment
 from howdah.embedded.home import Home, find_home
 from howdah.embedded.locks import reaper_lock, server_lock, starting
 
@@ -56,6 +57,7 @@ def ensure_reaper(home: Home) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
+                env=environment(),
                 cwd="/",
                 pass_fds=(lock.fd,),
                 start_new_session=True,

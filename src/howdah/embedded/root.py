@@ -1,15 +1,14 @@
-"""Root: under which name the server runs, since PostgreSQL refuses to run as root.
+"""Root: as whom the server runs, since PostgreSQL refuses to run as root.
 
 Comes before  cluster.py and launch.py, which run programs `as` what is decided here
 
 An ordinary user runs it directly. Root, and a user without a name (some containers), runs it
 in a user namespace, where the same kernel user goes by another name: no file changes hands.
-Where namespaces are refused (Docker's default) root lends it the name of an unprivileged
-user, who then owns the cluster. Who made a cluster keeps it; a home that belongs to an
-ordinary user is served under that user's name, so `sudo` locks nobody out.
-
-Only the home itself is opened for passage, never a folder above it. If the borrowed name still
-cannot get there (/root is closed), the cluster goes to /var/lib/howdah, with a link at home.
+Where namespaces are refused (Docker's default) root runs it as a user id of its own
+(own_user.py), which then owns the cluster. Who made a cluster keeps it; a home that belongs to
+an ordinary user is served as that user. Only the home itself is opened for passage, never a
+folder above it. If the user cannot get there (/root is closed), the cluster goes to
+/var/lib/howdah, with a link at home.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from howdah.embedded.binaries import Binaries
+from howdah.embedded.environment import environment
 from howdah.embedded.home import Home
+from howdah.embedded.own_user import LENDERS, User, account, lender, nameless, own_user
 from howdah.embedded.unavailable import unavailable
 
-UNPRIVILEGED = ("postgres", "nobody")
 ELSEWHERE = Path("/var/lib/howdah")
 
 log: logging.Logger = logging.getLogger(__name__)
@@ -40,34 +40,62 @@ class RunAs:
     """Whom the server runs as: words before its command, or another user to become."""
 
     prefix: tuple[str, ...] = ()
-    user: pwd.struct_passwd | None = None
+    user: User | None = None
     borrowed: bool = False  # the user has nothing to do with us
 
     @property
     def owner(self) -> int:
-        return self.user.pw_uid if self.user else os.geteuid()
+        return self.user.uid if self.user else os.geteuid()
 
     def run(
         self, *command: str, stderr: int = subprocess.STDOUT, pass_fds: tuple[int, ...] = ()
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a program under that name, away from our terminal and our PG… variables."""
+        """Run a program as that user, away from our terminal and our variables."""
         return subprocess.run(  # noqa: S603  programs that were chosen; paths are arguments
             [*self.prefix, *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env=_environment(),
+            env=environment(),
             cwd="/",
             pass_fds=pass_fds,
             start_new_session=True,
-            user=self.user.pw_uid if self.user else None,
-            group=self.user.pw_gid if self.user else None,
+            user=self.user.uid if self.user else None,
+            group=self.user.gid if self.user else None,
             extra_groups=[] if self.user else None,
         )
 
-    def give(self, path: Path) -> None:
+    def for_initdb(self) -> RunAs:
+        """Return who runs initdb: an account, since it asks for a name, in our group."""
+        if self.user is None or _has_name(self.user.uid):
+            return self
+        name = _lender()
+        return replace(self, user=replace(name, gid=self.user.gid))
+
+    def give(self, what: Path | int) -> None:
         if self.user is not None:
-            os.chown(path, self.user.pw_uid, self.user.pw_gid, follow_symlinks=False)
+            follow = isinstance(what, int)  # an open file is no link
+            os.chown(what, self.user.uid, self.user.gid, follow_symlinks=follow)
+
+    def give_all(self, folder: Path) -> None:
+        """Give a whole tree, innermost first, through open folders: no link is followed."""
+        if self.user is None:
+            return
+        for _, folders, files, fd in os.fwalk(folder, topdown=False):
+            for name in (*files, *folders):
+                os.chown(name, self.user.uid, self.user.gid, dir_fd=fd, follow_symlinks=False)
+        self.give(folder)
+
+    def give_passage(self, folder: Path) -> None:
+        """Let that user's group, and nobody else who could not before, pass a folder of ours."""
+        if self.user is None:
+            return
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        if mode & stat.S_IRWXG:  # the group it has may be somebody's
+            folder.chmod(mode | stat.S_IXOTH)
+        else:
+            os.chown(folder, -1, self.user.gid, follow_symlinks=False)
+            folder.chmod(mode | stat.S_IXGRP)
 
     def can(self, *tests: tuple[str, Path]) -> bool:
         """Try out `test -x path` and the like under that name."""
@@ -83,59 +111,78 @@ def prepare(home: Home, binaries: Binaries) -> tuple[RunAs, Home, Binaries]:
     """Decide whom the server runs as, and where its cluster and binaries then are."""
     if os.geteuid() != 0:
         return _ordinary(home), home, binaries
-    owner = (home.pgdata if home.pgdata.exists() else home.path).stat().st_uid
-    if owner == 0:
+    borrowed = home.path.stat().st_uid == 0
+    found = (home.pgdata if home.pgdata.exists() else home.path).stat()
+    if found.st_uid == 0:
         inside = _namespace(home, binaries)
         if inside is not None:
             return inside, home, binaries
-        user = _unprivileged()
+        user = _free_user(home)
+    elif borrowed and not _has_name(found.st_uid):
+        user = nameless(found.st_uid, found.st_gid)
     else:
-        user = _named(owner)
-    borrowed = home.path.stat().st_uid == 0
+        user = _named(found.st_uid)
     return _as_another_user(RunAs(user=user, borrowed=borrowed), home, binaries)
 
 
 def _ordinary(home: Home) -> RunAs:
-    try:
-        pwd.getpwuid(os.geteuid())
-    except KeyError:
-        inside = _namespace(home)
-        if inside is None:
-            raise unavailable(
-                f"User id {os.geteuid()} has no name here, and PostgreSQL insists on one."
-            ) from None
-        return inside
-    return RunAs()
+    if _has_name(os.geteuid()):
+        return RunAs()
+    inside = _namespace(home)
+    if inside is None:
+        raise unavailable(
+            f"User id {os.geteuid()} has no name here, and PostgreSQL insists on one."
+        )
+    return inside
 
 
 def _namespace(home: Home, binaries: Binaries | None = None) -> RunAs | None:
     unshare = shutil.which("unshare")
     if unshare is None:
         return None
-    user = _unprivileged()
-    inside = RunAs((unshare, "--user", f"--map-user={user.pw_uid}", f"--map-group={user.pw_gid}"))
+    user = _lender()
+    inside = RunAs((unshare, "--user", f"--map-user={user.uid}", f"--map-group={user.gid}"))
     tests = [("-w", home.path), ("-x", home.path)]
     if binaries is not None:
         tests.append(("-x", binaries.folder / "postgres"))
     return inside if inside.can(*tests) else None
 
 
-def _unprivileged() -> pwd.struct_passwd:
-    for name in UNPRIVILEGED:
-        try:
-            return pwd.getpwnam(name)
-        except KeyError:
-            continue
-    raise unavailable(
-        "PostgreSQL refuses to run as root, and there is no user named "
-        + " or ".join(UNPRIVILEGED)
-        + " to run it as."
+def _free_user(home: Home) -> User:
+    """Choose a user id that is the server's alone, or an account where that cannot be had."""
+    own, shared = own_user(home), _lender()
+    if own is not None and RunAs(user=own).can(("-x", Path("/"))):
+        return own
+    log.warning(
+        "root cannot use a free user id here: PostgreSQL shares the account %s, whose other"
+        " processes can read and change its data",
+        shared.name,
     )
+    return shared
 
 
-def _named(uid: int) -> pwd.struct_passwd:
+def _lender() -> User:
+    found = lender()
+    if found is None:
+        raise unavailable(
+            "PostgreSQL refuses to run as root, and there is no account named "
+            + " or ".join(LENDERS)
+            + " whose name initdb could use."
+        )
+    return found
+
+
+def _has_name(uid: int) -> bool:
     try:
-        return pwd.getpwuid(uid)
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
+def _named(uid: int) -> User:
+    try:
+        return account(pwd.getpwuid(uid))
     except KeyError:
         raise unavailable(f"The data belongs to user id {uid}, who has no name here.") from None
 
@@ -144,16 +191,16 @@ def _as_another_user(who: RunAs, home: Home, binaries: Binaries) -> tuple[RunAs,
     assert who.user is not None
     if not who.can(("-x", Path("/"))):
         raise unavailable(
-            f"PostgreSQL refuses to run as root, and root may not become {who.user.pw_name} here."
+            f"PostgreSQL refuses to run as root, and root may not become {who.user.name} here."
         )
     binaries = _within_reach(who, binaries)
     if who.borrowed and home.room == home.path:
-        mode = stat.S_IMODE(home.path.stat().st_mode)
-        home.path.chmod(mode | stat.S_IXOTH)  # a way through; what is inside stays closed
         if not who.can(("-x", home.path)):
-            home = _elsewhere(who.user.pw_name, home)
-    if home.pgdata.exists() and home.pgdata.stat().st_uid != who.user.pw_uid:
-        _hand_over(who, home.pgdata)
+            who.give_passage(home.path)
+        if not who.can(("-x", home.path)):
+            home = _elsewhere(who.user.name, home)
+    if home.pgdata.exists() and home.pgdata.stat().st_uid != who.user.uid:
+        who.give_all(home.pgdata)
     return who, home, binaries
 
 
@@ -177,14 +224,6 @@ def _elsewhere(name: str, home: Home) -> Home:
     return home.moved_to(room)
 
 
-def _hand_over(who: RunAs, pgdata: Path) -> None:
-    """Give a cluster made inside a namespace to the borrowed user, innermost first."""
-    for folder, folders, files in os.walk(pgdata, topdown=False):
-        for name in (*files, *folders):
-            who.give(Path(folder, name))
-    who.give(pgdata)
-
-
 def _within_reach(who: RunAs, binaries: Binaries) -> Binaries:
     """Copy a wheel's binaries to where the other user can run them, once per version."""
     assert who.user is not None
@@ -192,7 +231,7 @@ def _within_reach(who: RunAs, binaries: Binaries) -> Binaries:
         return binaries
     if binaries.wheel is None:
         raise unavailable(
-            f"PostgreSQL must run as {who.user.pw_name}, who cannot reach {binaries.folder}."
+            f"PostgreSQL must run as {who.user.name}, who cannot reach {binaries.folder}."
         )
     changed = (binaries.folder / "postgres").stat().st_mtime_ns
     key = hashlib.sha256(f"{binaries.folder}\0{changed}".encode()).hexdigest()[:12]
@@ -222,13 +261,3 @@ def _copy_wheel(wheel: Path, copy: Path) -> None:
         shutil.rmtree(making, ignore_errors=True)
         if not copy.exists():  # another process may have been faster
             raise
-
-
-def _environment() -> dict[str, str]:
-    """Keep ours, less what would steer PostgreSQL: PGPORT, PGDATA, the language, …."""
-    own = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PG", "LC_")) and name not in ("LANG", "LANGUAGE")
-    }
-    return {**own, "LC_ALL": "C"}

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from howdah.embedded import leases, postmaster
+from howdah.embedded.files import open_own
 from howdah.embedded.home import DATABASE, Home, find_home, make_folder
 from howdah.embedded.launch import ensure_running
 from howdah.embedded.leases import Lease
@@ -136,7 +137,7 @@ def _bring_up(place: Home, *, keep: bool) -> Home:
     ensure_reaper(place)
     running = ensure_running(place)
     if keep:
-        place.keep.touch(mode=0o600)
+        os.close(open_own(place.keep, os.O_WRONLY | os.O_CREAT))
     return running
 
 

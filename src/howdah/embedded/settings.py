@@ -7,8 +7,8 @@ can undo it: written to disk before a commit is answered, one unix socket in a f
 else may enter, no TCP port. What is only a good size for a small server is written once, into
 postgresql.conf of a new cluster, for its owner to change.
 
-A server that root had to start under a borrowed name (root.py) lets in root alone, by the
-name the kernel tells; otherwise the folder is the door, and whoever passes it is trusted.
+A server that root runs as a user of its own (root.py) lets in root alone, by the name the
+kernel tells; otherwise the folder is the door, and whoever passes it is trusted.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import pwd
 from pathlib import Path
 
+from howdah.embedded.files import append_own
 from howdah.embedded.home import PORT, SUPERUSER, Home
 
 SIZES = """
@@ -26,8 +27,8 @@ jit = off
 log_checkpoints = off
 """
 
-ONLY_ROOT = "howdah-hba.conf"
-WHO_ROOT_IS = "howdah-ident.conf"
+ONLY_ROOT = "hba.conf"
+WHO_ROOT_IS = "ident.conf"
 
 
 def promises(home: Home, *, only_root: bool) -> list[str]:
@@ -43,22 +44,23 @@ def promises(home: Home, *, only_root: bool) -> list[str]:
         "logging_collector": "off",
     }
     if only_root:
-        options["hba_file"] = str(home.pgdata / ONLY_ROOT)
-        options["ident_file"] = str(home.pgdata / WHO_ROOT_IS)
+        options["hba_file"] = str(home.access / ONLY_ROOT)
+        options["ident_file"] = str(home.access / WHO_ROOT_IS)
     return [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
 
 
 def write_sizes(pgdata: Path) -> None:
-    with (pgdata / "postgresql.conf").open("a") as file:
-        file.write(SIZES)
+    append_own(pgdata / "postgresql.conf", SIZES)
 
 
-def write_only_root(pgdata: Path) -> None:
-    """Let in root alone. Without this the borrowed name's other processes could come in."""
+def write_only_root(home: Home) -> None:
+    """Let in root alone. The files are root's, in a folder of root's: the server can only read."""
+    home.access.mkdir(exist_ok=True)
+    home.access.chmod(0o755)
     root = pwd.getpwuid(0).pw_name
     for name, line in (
         (ONLY_ROOT, "local all all peer map=howdah\n"),
         (WHO_ROOT_IS, f'howdah "{root}" {SUPERUSER}\n'),
     ):
-        (pgdata / name).write_text(line)
-        (pgdata / name).chmod(0o644)
+        (home.access / name).write_text(line)
+        (home.access / name).chmod(0o644)

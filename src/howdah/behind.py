@@ -8,15 +8,15 @@ beside the claims and never holds them up.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 
 from howdah.claim import Line
 from howdah.errors import HowdahError
 from howdah.job import Claim
+from howdah.logs import log_named
 
-_log = logging.getLogger("howdah.claim")
+_log = log_named("howdah.claim")
 
 JOBS = 100  # how many to take at a time
 

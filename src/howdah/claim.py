@@ -18,10 +18,14 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
-from howdah.job import Claim, moment
+from howdah.errors import HowdahError
+from howdah.job import Claim, Job, moment
+from howdah.logs import log_named
 from howdah.store import Store, call
 from howdah.store.call import Stretches
-from howdah.store.refusals import LostRace
+from howdah.store.refusals import LostRace, about_what_is_read
+
+_log = log_named("howdah.claim")
 
 FIRST_RANK, LAST_RANK = -(2**31), 2**31 - 1
 _FIRST_ID = UUID(int=0)
@@ -134,6 +138,30 @@ async def look_back(store: Store, worker_id: str, batch_size: int, line: Line) -
     """
     whole = line.whole()
     return await _look(line, partial(call.claim, store, worker_id, batch_size, whole, False), True)
+
+
+async def fail_unreadable(
+    store: Store, worker_id: str, job_types: Sequence[str], refused: HowdahError
+) -> bool:
+    """Set jobs aside because of which a claim was refused; returns whether there were any."""
+    if not about_what_is_read(refused):
+        return False
+    failed = await call.fail_unreadable(store, worker_id, job_types)
+    for id, reason in failed:
+        _log.error("claim.unreadable id=%s error=%s", id, reason)
+    return bool(failed)
+
+
+async def claim_batch(
+    store: Store, worker_id: str, job_types: Sequence[str], batch_size: int
+) -> list[Job]:
+    """Claim whole jobs, for a loop that is not a worker."""
+    while True:
+        try:
+            return await call.claim_job_batch(store, worker_id, job_types, batch_size)
+        except HowdahError as refused:
+            if not await fail_unreadable(store, worker_id, job_types, refused):
+                raise
 
 
 async def _look(

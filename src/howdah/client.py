@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
+from howdah import claim as claiming
 from howdah import enqueue as room
 from howdah import payload
 from howdah.errors import BadInput, StaleLease
@@ -268,7 +269,7 @@ class Queue:
         self, job_types: Sequence[str], batch_size: int = 10, *, worker_id: str
     ) -> list[Job]:
         """Claim jobs for a loop of your own; settle each with its job, which is its lease."""
-        return await call.claim_job_batch(self.store, worker_id, job_types, batch_size)
+        return await claiming.claim_batch(self.store, worker_id, job_types, batch_size)
 
     async def complete(self, job: Job | Lease, result: Any = None) -> None:
         """Say that an attempt ended well; raises StaleLease when it is no longer yours."""

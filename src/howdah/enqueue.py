@@ -20,9 +20,9 @@ from howdah.ids import new_id
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft
 from howdah.store import Store, borrowed
 from howdah.store import enqueue as storing
+from howdah.waits import check_wait
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
-_FAR = timedelta(days=365_000)  # a thousand years
 
 
 def draft(
@@ -82,16 +82,7 @@ def check_delay(delay: timedelta | float | None, run_at: datetime | None) -> tim
         return None
     if run_at is not None:
         raise BadInput("give run_at or delay, not both")
-    if isinstance(delay, int | float):
-        try:
-            delay = timedelta(seconds=delay)
-        except (ValueError, OverflowError):
-            raise BadInput(f"delay={delay!r} is no length of time") from None
-    if delay < timedelta():
-        raise BadInput(f"delay must not lie in the past, got {delay}")
-    if delay > _FAR:
-        raise BadInput(f"delay must be shorter than a thousand years, got {delay}")
-    return delay
+    return check_wait("delay", delay)
 
 
 async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:

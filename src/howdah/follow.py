@@ -12,18 +12,18 @@ LISTEN cannot work.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from contextlib import suppress
 from uuid import UUID
 
 from howdah.errors import HowdahError, JobNotFound
 from howdah.job import Job
+from howdah.logs import log_named
 from howdah.store import Store, ask
 from howdah.store.listen import NEWS, Listener, named_ids
 from howdah.store.refusals import passing
 
-_log = logging.getLogger("howdah.follow")
+_log = log_named("howdah.follow")
 
 BATCH = 1000
 POLL = 5.0  # seconds, while messages arrive

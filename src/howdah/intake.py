@@ -10,7 +10,6 @@ when there is nothing to do, and survives the database going away.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,9 +19,10 @@ from uuid import UUID
 
 from howdah.behind import Behind
 from howdah.buffer import HOLD, Buffer
-from howdah.claim import FEW, Line, Look, claim, look_back
+from howdah.claim import FEW, Line, Look, claim, fail_unreadable, look_back
 from howdah.errors import HowdahError
 from howdah.job import Claim
+from howdah.logs import log_named
 from howdah.observe.measures import Measures
 from howdah.outcomes import Ending, Release
 from howdah.run.attempts import Attempts
@@ -33,7 +33,7 @@ from howdah.store import Store
 from howdah.store.doorbell import Doorbell
 from howdah.store.refusals import passing
 
-_log = logging.getLogger("howdah.worker")
+_log = log_named("howdah.worker")
 
 LOOK_AGAIN = 0.5  # seconds at most, while something may stand behind the marks of a slow line
 
@@ -156,12 +156,15 @@ class Intake:
 
     async def _claim(self, want: int, look: Look) -> list[Claim]:
         """Claim so many; an answer that is lost, or comes too late to be true, leaves strays."""
-        sent = time.monotonic()
-        try:
-            claims = await look(self._store, self._worker_id, want, self._line)
-        except HowdahError:
-            self._strays.suspect(time.monotonic())
-            raise
+        while True:
+            sent = time.monotonic()
+            try:
+                claims = await look(self._store, self._worker_id, want, self._line)
+                break
+            except HowdahError as refused:
+                self._strays.suspect(time.monotonic())
+                if not await fail_unreadable(self._store, self._worker_id, self.job_types, refused):
+                    raise
         took = time.monotonic() - sent
         if took > self._silent_after:
             self._strays.suspect(time.monotonic())

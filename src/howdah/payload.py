@@ -16,9 +16,11 @@ from typing import Any, cast
 import msgspec
 
 from howdah.errors import BadInput, PayloadTooLarge
+from howdah.reasons import describe, reason_of
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32
+_SCALARS = (str, int, float, bool)
 
 
 def _plain(value: object) -> object:
@@ -51,14 +53,36 @@ def encode(value: object, what: str, *, limit: int | None = None) -> str:
     except UnicodeEncodeError:
         raise BadInput(f"{what} contains half a surrogate pair, which is not text") from None
     except (TypeError, NotImplementedError, ValueError, OverflowError) as error:
-        said = f": {error}" if str(error) else ""
-        raise BadInput(f"{what} is not JSON{said}") from None
+        said = reason_of(error)
+        raise BadInput(f"{what} is not JSON{f': {said}' if said else ''}") from None
+    except Exception as error:  # a model's own: whoever made the value is to blame
+        raise BadInput(f"{what} cannot be made JSON: {describe(error)}") from error
     if limit is not None and len(raw) > limit:
         raise _too_large(what, len(raw), limit)
-    text = raw.decode()  # in which Python searches faster than in bytes
+    if limit is not None and type(value) not in _SCALARS:
+        read(raw, what)
+    try:
+        text = raw.decode()  # in which Python searches faster than in bytes
+    except UnicodeDecodeError:
+        raise BadInput(f"{what} contains bytes that are not UTF-8") from None
     if "null" in text or "\\u0000" in text or text.count("{") + text.count("[") > MAX_DEPTH:
         _refuse_unstorable(value, what, depth=1)
     return text
+
+
+def encode_anew(text: str, what: str, *, limit: int) -> str:
+    """Encode JSON anew that somebody else has encoded; refuse what we would not have encoded."""
+    return encode(read(text, what), what, limit=limit)
+
+
+def read(text: str | bytes, what: str) -> Any:
+    """Read JSON that somebody else has written; a `msgspec.Raw` is such a piece, too."""
+    try:
+        return msgspec.json.decode(text)
+    except RecursionError:
+        raise BadInput(f"{what} is nested too deep") from None
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise BadInput(f"{what} is not JSON: {reason_of(error)}") from None
 
 
 def check_size(data: str, what: str, limit: int) -> None:
@@ -102,6 +126,8 @@ def _refuse_unstorable(value: object, what: str, depth: int) -> None:
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             _refuse_unstorable(getattr(value, field.name), what, depth + 1)
+    elif isinstance(value, msgspec.Raw):
+        _refuse_unstorable(read(bytes(value), what), what, depth)
     elif hasattr(value, "model_dump"):
         _refuse_unstorable(_plain(value), what, depth)
 
@@ -109,7 +135,7 @@ def _refuse_unstorable(value: object, what: str, depth: int) -> None:
 def is_text(text: str) -> bool:
     """Whether PostgreSQL can keep this as text: no NUL, no half of a surrogate pair."""
     try:
-        return b"\0" not in text.encode()
+        return b"\0" not in str.encode(text)  # of str itself: a subclass may have another
     except UnicodeEncodeError:
         return False
 

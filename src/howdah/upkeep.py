@@ -11,16 +11,16 @@ their silence until the others have had time to come back, too.
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import time
 from datetime import timedelta
 
 from howdah.errors import HowdahError
+from howdah.logs import log_named
 from howdah.store import Store, call
 from howdah.store.refusals import passing
 
-_log = logging.getLogger("howdah.upkeep")
+_log = log_named("howdah.upkeep")
 
 _PRUNE_EVERY = 600.0
 _AT_ONCE = 1000  # how many jobs one round promotes at most

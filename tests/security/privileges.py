@@ -26,11 +26,18 @@ FUNCTIONS: dict[str, set[str]] = {
     "new_id()": _enqueuers,
     "wake(text[])": _enqueuers,
     "lock_space()": _enqueuers,
+    "is_new_id(uuid,integer)": _enqueuers,
+    "payload_fits(jsonb)": _enqueuers,
+    "refuse_max_attempts(integer)": _enqueuers,
+    "refuse_used_ids(uuid,uuid)": _enqueuers,
+    "refuse_used_ids(uuid[])": _enqueuers,
+    "refuse_used_id(uuid)": _worker,
     # claim, run, settle
     "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[]"
     ",boolean)": _worker,
     "claim_job_batch(text,text[],integer)": _worker,
     "claim_next(text,integer,text)": _worker,
+    "fail_unreadable(text,text[],integer)": _worker,
     "start(text,uuid[],integer[],interval[])": _worker,
     "progress(text,uuid[],integer[],integer[],text[])": _worker,
     "emit(text,uuid[],integer[],text[],jsonb[])": _worker,
@@ -47,11 +54,10 @@ FUNCTIONS: dict[str, set[str]] = {
     "best_in_line(integer,text[],integer[],timestamp with time zone[],uuid[],integer[],"
     "timestamp with time zone)": _worker,
     "refuse_half_held(uuid,text)": _worker,
-    "refuse_payload(text,integer,integer)": _worker,
     "refuse_claim(text,integer)": _worker,
-    "with_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone)": (
-        _worker
-    ),
+    "with_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone"
+    ",boolean)": _worker,
+    "lost_in_a_row(jsonb)": _worker,
     # upkeep, observe
     "upkeep(interval,text)": _worker,
     "promote(integer)": _worker,
@@ -80,12 +86,13 @@ FUNCTIONS: dict[str, set[str]] = {
     "ahead(text[],integer,timestamp with time zone,uuid,integer)": _readers,
     "crew(integer)": _readers,
     "recent_failures(text,integer,integer)": _readers,
+    "jobs_by_id(uuid[])": _readers,
     "fingerprint(text)": _readers,
     "today()": _readers,
     "clock()": {PRODUCER, WORKER, OBSERVER},
     "option(text)": {PRODUCER, WORKER, OBSERVER},
     # the inside of the settling verbs, which asks for no lease
-    "finish(text,text,uuid[],integer[],text[],text[],jsonb[],interval[],boolean)": _no_role,
+    "finish(text,text,uuid[],integer[],text[],text[],jsonb[],interval[],boolean,boolean)": _no_role,
     # triggers: PostgreSQL refuses to call them, whoever asks
     "take_plain_insert()": _worker,
     "take_plain_update()": _worker,
@@ -114,7 +121,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
     },
     "jobs_live": {
         "select": {WORKER: ALL, OBSERVER: ALL},
-        "insert": {PRODUCER: ENQUEUED | {"place"}, WORKER: ENQUEUED | {"place"}},
+        "insert": {PRODUCER: ENQUEUED - {"run_at"}, WORKER: ENQUEUED - {"run_at"}},
     },
     "installed": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
     **{
@@ -136,7 +143,7 @@ SEQUENCES: dict[str, dict[str, set[str]]] = {
 # A domain may be used by anybody who may name it: it checks a value and runs nothing else.
 TYPES = {
     *("job_status", "job_name", "worker_name", "instant"),
-    *("json_object", "percent", "attempts_made", "attempts_allowed"),
+    *("json_object", "json_value", "long_text", "percent", "attempts_made", "attempts_allowed"),
 }
 
 # The only functions that put a statement together out of text, and what they put into it.

@@ -14,7 +14,7 @@ import pytest
 
 from howdah import Queue
 from howdah.embedded import find_psql
-from howdah.errors import SchemaMissing, SchemaNewer, SchemaOlder
+from howdah.errors import NotAllowed, SchemaMissing, SchemaNewer, SchemaOlder
 from howdah.store import bundle
 from howdah.store.install import check, install, installed
 from tests.support import Database
@@ -166,6 +166,36 @@ async def test_a_role_that_may_not_create_a_schema_is_refused(empty: Connection,
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await install(empty)
     assert await installed(empty) is None
+
+
+async def test_a_schema_of_somebody_else_is_refused(role: str, empty: Connection) -> None:
+    """Its tables and functions would run their owner's code with the rights of who installs."""
+    database = await empty.fetchval("select current_database()")
+    await empty.execute(f"grant create on database {database} to {role}")
+    await empty.execute(f"set session authorization {role}")
+    await empty.execute("create schema howdah")
+    await empty.execute("reset session authorization")
+    with pytest.raises(NotAllowed, match=f"belongs to the role {role}.*install as {role}"):
+        await install(empty)
+    assert (
+        await empty.fetch("select from pg_class where relnamespace = 'howdah'::regnamespace") == []
+    )
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "alter table howdah.job_events owner to {}",
+        "alter function howdah.clock() owner to {}",
+        "alter domain howdah.percent owner to {}",
+    ],
+)
+async def test_something_of_somebody_else_in_the_schema_is_refused(
+    role: str, ready: Connection, foreign: str
+) -> None:
+    await ready.execute(foreign.format(role))
+    with pytest.raises(NotAllowed, match=f"something that is not yours: .*{role}"):
+        await install(ready)
 
 
 async def test_it_needs_no_extension(ready: Connection) -> None:

@@ -218,3 +218,10 @@ def test_a_step_that_is_interrupted_loses_nothing(loose: Database) -> None:
         day: loose.value(f"select count(*) from {name('jobs_finished', day)}") for day in rows
     } == rows
     assert loose.depth() == loose.counted()
+
+
+@pytest.mark.parametrize("ahead", ["-1", "367", "2147483647", "null"])
+def test_it_makes_days_for_a_year_at_most(db: Database, ahead: str) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        db.execute(f"select howdah.prepare_days({ahead})")
+    assert refused.value.sqlstate == "22023"

@@ -36,7 +36,7 @@ async def emitted(
     within: timedelta = look.WITHIN,
 ) -> list[EmittedText]:
     """Read a job's events above a number, in order; raises JobNotFound."""
-    known = await look.fetch(store, within, "select from howdah.jobs where id = $1", id)
+    known = await look.fetch(store, within, "select from howdah.jobs_by_id(array[$1::uuid])", id)
     if not known:
         raise JobNotFound(f"there is no job {id}: never committed, or pruned after its retention")
     rows = await look.fetch(

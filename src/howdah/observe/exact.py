@@ -34,7 +34,7 @@ async def exact(
         store,
         within,
         "select data::text, result::text, events_count, howdah.fingerprint(last_error) "
-        "from howdah.jobs where id = $1",
+        "from howdah.jobs_by_id(array[$1::uuid])",
         id,
     )
     if not rows:

@@ -80,7 +80,7 @@ async def life(
     rows = await look.fetch(
         store,
         within,
-        f"select {JOB_COLUMNS}, place, howdah.clock() from howdah.jobs where id = $1",  # noqa: S608
+        f"select {JOB_COLUMNS}, place, howdah.clock() from howdah.jobs_by_id(array[$1::uuid])",  # noqa: S608
         id,
     )
     if not rows:

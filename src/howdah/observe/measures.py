@@ -12,7 +12,6 @@ thousand. Workers of another make are not measured unless they call howdah.measu
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import time
 from collections import defaultdict
@@ -22,12 +21,13 @@ from uuid import UUID
 import msgspec
 
 from howdah.errors import HowdahError
+from howdah.logs import log_named
 from howdah.observe.histogram import CELLS, cell_of
 from howdah.outcomes import Ending, Release
 from howdah.states import State, Verb
 from howdah.store import Store
 
-_log = logging.getLogger("howdah.measures")
+_log = log_named("howdah.measures")
 
 EVERY = 5.0  # seconds between two rows of a type
 FOLD_EVERY = 60.0

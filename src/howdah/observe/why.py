@@ -87,8 +87,9 @@ async def why(store: Store, id: UUID, *, within: timedelta = look.WITHIN) -> Why
     rows = await look.fetch(
         store,
         within,
-        "select j.*, howdah.clock() as now, w.beat_at, w.silent_after from howdah.jobs as j "
-        "left join howdah.workers as w on w.id = j.worker_id where j.id = $1",
+        "select j.*, howdah.clock() as now, w.beat_at, w.silent_after "
+        "from howdah.jobs_by_id(array[$1::uuid]) as j "
+        "left join howdah.workers as w on w.id = j.worker_id",
         id,
     )
     if not rows:

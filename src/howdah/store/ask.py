@@ -20,7 +20,7 @@ from howdah.states import State
 from howdah.store.rows import JOB_COLUMNS, job_from
 from howdah.store.store import Store
 
-_BY_IDS = f"select {JOB_COLUMNS} from howdah.jobs where id = any ($1)"  # noqa: S608
+_BY_IDS = f"select {JOB_COLUMNS} from howdah.jobs_by_id($1)"  # noqa: S608
 _WATCH = f"select {JOB_COLUMNS} from howdah.relaxed(), howdah.watch($1)"  # noqa: S608
 _LIVE = tuple(state for state in State if not state.finished)
 

@@ -13,15 +13,10 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from enum import Enum
 from typing import Any
 
-import msgspec
-
 from howdah.errors import BadInput, PayloadTooLarge
 from howdah.job import Draft
-from howdah.store.enqueue import check_draft, check_size
+from howdah.store.enqueue import as_json, check_draft, check_size, is_full
 from howdah.store.store import Store
-
-BATCH = 1000  # drafts per statement
-BATCH_CHARACTERS = 8 * 1024 * 1024  # of payload; jsonb holds no array above 256 MiB
 
 _ENQUEUE = "select count(*) from howdah.enqueue_many(cast(cast({} as text) as jsonb))"
 _LIMIT = "select howdah.option(cast({} as text))"
@@ -115,7 +110,7 @@ async def _batches(
     async for draft in _each(drafts):
         batch.append(draft)
         size += len(draft.data)
-        if len(batch) == BATCH or size >= BATCH_CHARACTERS:
+        if is_full(batch, size):
             yield batch
             batch, size = [], 0
     if batch:
@@ -187,22 +182,3 @@ def _sqlalchemy_text(sql: str) -> Any:
     from sqlalchemy import text
 
     return text(sql.format(":value"))
-
-
-def as_json(drafts: list[Draft]) -> str:
-    """Write drafts as the argument of howdah.enqueue_many."""
-    return msgspec.json.encode(
-        [
-            {
-                "id": draft.id,
-                "job_type": draft.job_type,
-                "data": msgspec.Raw(draft.data.encode()),
-                "priority": draft.priority,
-                "max_attempts": draft.max_attempts,
-                "run_at": draft.run_at,
-                "delay": draft.delay,
-                "trace": draft.trace,
-            }
-            for draft in drafts
-        ]
-    ).decode()

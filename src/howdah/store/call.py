@@ -68,6 +68,16 @@ async def claim_job_batch(
     return [job_from(row) for row in rows]
 
 
+async def fail_unreadable(
+    store: Store, worker_id: str, job_types: Sequence[str]
+) -> list[tuple[UUID, str]]:
+    """Fail the jobs of these types that cannot be read; returns each with the reason."""
+    rows = await store.fetch(
+        "select id, error from howdah.fail_unreadable($1, $2)", worker_id, list(job_types)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 async def start(store: Store, worker_id: str, running: Sequence[tuple[Claim, float]]) -> set[UUID]:
     """Mark attempts as running; each comes with the monotonic time its handler began."""
     now = time.monotonic()

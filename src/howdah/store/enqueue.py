@@ -6,8 +6,18 @@ the stream itself comes through as it was raised, not as trouble with the databa
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
-from datetime import datetime
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from uuid import UUID
+
+import msgspec
 
 from howdah import payload
 from howdah.errors import BadInput, HowdahError
@@ -18,7 +28,12 @@ COPYING = 7 * 24 * 3600.0  # seconds: a stream may take as long as whoever feeds
 
 _ENQUEUE = "call howdah.hand_over($1, $2, $3, $4, $5, $6, $7)"
 _ENQUEUE_TRACED = "call howdah.hand_over($1, $2, $3, $4, $5, $6, $7, $8)"
-_COLUMNS = ("id", "job_type", "data", "priority", "max_attempts", "run_at", "place")
+_COLUMNS = ("id", "job_type", "data", "priority", "max_attempts")
+_COPIED = "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), howdah.wake($4)"
+_WAITING = "select count(*) from howdah.enqueue_many($1)"
+
+BATCH = 1000  # drafts per statement
+BATCH_CHARACTERS = 8 * 1024 * 1024  # of payload; jsonb holds no array above 256 MiB
 
 
 def check_draft(draft: Draft) -> Draft:
@@ -28,6 +43,11 @@ def check_draft(draft: Draft) -> Draft:
             f"enqueue_many takes drafts (job.draft(…), queue.draft(…)), not {type(draft).__name__}"
         )
     return draft
+
+
+def is_full(batch: Sequence[Draft], size: int) -> bool:
+    """Whether a batch with so many characters of payload should be sent now."""
+    return len(batch) >= BATCH or size >= BATCH_CHARACTERS
 
 
 def check_size(draft: Draft, limit: int) -> None:
@@ -52,10 +72,10 @@ async def enqueue(store: Store, draft: Draft) -> None:
 
 
 async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> int:
-    """Stream drafts through COPY in one transaction: all of them or none."""
+    """Stream drafts into the database in one transaction: all of them or none."""
     streamed = _Streamed(drafts, traced=store.tracing is not None)
     try:
-        await _copy(store, streamed)
+        await _write(store, streamed)
     except HowdahError:
         if streamed.broken is not None:  # the stream's own error, not the database's
             raise streamed.broken from None
@@ -63,72 +83,127 @@ async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Dra
     return streamed.count
 
 
-async def _copy(store: Store, streamed: _Streamed) -> None:
+async def _write(store: Store, streamed: _Streamed) -> None:
     async with store.acquire() as connection, connection.transaction():
         streamed.limit = store.payload_limit
-        now = await connection.fetchval("select howdah.clock()")
-        await connection.copy_records_to_table(
-            "jobs_live",
-            schema_name="howdah",
-            columns=[*_COLUMNS, "trace"] if streamed.traced else _COLUMNS,
-            records=streamed.records(now),
-            timeout=COPYING,
-        )
-        if streamed.ready_types:
-            await connection.fetchval("select howdah.wake($1)", sorted(streamed.ready_types))
+        while not streamed.ended:
+            await connection.copy_records_to_table(
+                "jobs_live",
+                schema_name="howdah",
+                columns=[*_COLUMNS, "trace"] if streamed.traced else _COLUMNS,
+                records=streamed.records(),
+                timeout=COPYING,
+            )
+            if waiting := streamed.take_waiting():
+                await connection.fetchval(_WAITING, as_json(waiting))
+        if streamed.first is not None:
+            await connection.fetchval(
+                _COPIED,
+                streamed.first,
+                streamed.last,
+                streamed.max_attempts,
+                sorted(streamed.ready_types),
+            )
 
 
 _Record = tuple[object, ...]
 
 
 class _Streamed:
-    """Drafts on their way into COPY: counted, and their types noted for the wake."""
+    """Drafts on their way into COPY, and what the database is to be told of them afterwards.
+
+    COPY takes jobs that are due at once. Those with a time are put aside, a batch at a time.
+    """
 
     def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft], *, traced: bool) -> None:
-        self._drafts = drafts
+        self._drafts = aiter(drafts) if isinstance(drafts, AsyncIterable) else iter(drafts)
         self.traced = traced
         self.limit = payload.MAX_BYTES
-        self.count = 0
-        self.ready_types: set[str] = set()
+        self.ended = False
         self.broken: Exception | None = None  # what the stream itself raised
+        self.count = 0
+        # of those that were copied
+        self.ready_types: set[str] = set()
+        self.first: UUID | None = None
+        self.last: UUID | None = None
+        self.max_attempts = 0
+        self._waiting: list[Draft] = []
+        self._waiting_size = 0
 
-    def records(self, now: datetime) -> Iterable[_Record] | AsyncIterable[_Record]:
-        if isinstance(self._drafts, AsyncIterable):
-            return self._records_async(self._drafts, now)
-        return self._records(self._drafts, now)
+    def take_waiting(self) -> list[Draft]:
+        """Return the drafts that were put aside, once."""
+        waiting, self._waiting, self._waiting_size = self._waiting, [], 0
+        return waiting
 
-    def _records(self, drafts: Iterable[Draft], now: datetime) -> Generator[_Record]:
+    def records(self) -> Iterable[_Record] | AsyncIterable[_Record]:
+        """Yield records for COPY until the stream ends, or too many drafts were put aside."""
+        if isinstance(self._drafts, AsyncIterator):
+            return self._records_async(self._drafts)
+        return self._records(self._drafts)
+
+    def _records(self, drafts: Iterator[Draft]) -> Generator[_Record]:
         try:
             for draft in drafts:
-                yield self._record(draft, now)
+                if self._waits(draft):
+                    if is_full(self._waiting, self._waiting_size):
+                        return
+                else:
+                    yield self._record(draft)
+            self.ended = True
         except Exception as error:
             self.broken = error
             raise
 
-    async def _records_async(
-        self, drafts: AsyncIterable[Draft], now: datetime
-    ) -> AsyncGenerator[_Record]:
+    async def _records_async(self, drafts: AsyncIterator[Draft]) -> AsyncGenerator[_Record]:
         try:
             async for draft in drafts:
-                yield self._record(draft, now)
+                if self._waits(draft):
+                    if is_full(self._waiting, self._waiting_size):
+                        return
+                else:
+                    yield self._record(draft)
+            self.ended = True
         except Exception as error:
             self.broken = error
             raise
 
-    def _record(self, draft: Draft, now: datetime) -> _Record:
+    def _waits(self, draft: Draft) -> bool:
+        """Check a draft, and put it aside if it has a time of its own."""
         check_size(check_draft(draft), self.limit)
         self.count += 1
-        run_at = draft.run_at if draft.delay is None else now + draft.delay
-        waits = run_at is not None and run_at > now
-        if not waits:
-            self.ready_types.add(draft.job_type)
-        record = (
-            draft.id,
-            draft.job_type,
-            draft.data,
-            draft.priority,
-            draft.max_attempts,
-            run_at,
-            None if waits else now,
-        )
+        if draft.delay is None and draft.run_at is None:
+            return False
+        self._waiting.append(draft)
+        self._waiting_size += len(draft.data)
+        return True
+
+    def _record(self, draft: Draft) -> _Record:
+        self.ready_types.add(draft.job_type)
+        self.max_attempts = max(self.max_attempts, draft.max_attempts)
+        if self.first is None or self.last is None:
+            self.first = self.last = draft.id
+        elif draft.id > self.last:  # nearly always: ids are made in the order of time
+            self.last = draft.id
+        elif draft.id < self.first:
+            self.first = draft.id
+        record = (draft.id, draft.job_type, draft.data, draft.priority, draft.max_attempts)
         return (*record, draft.trace) if self.traced else record
+
+
+def as_json(drafts: list[Draft]) -> str:
+    """Write drafts as the argument of howdah.enqueue_many."""
+    return msgspec.json.encode(
+        [
+            {
+                "id": draft.id,
+                "job_type": draft.job_type,
+                "data": msgspec.Raw(draft.data.encode()),
+                "priority": draft.priority,
+                "max_attempts": draft.max_attempts,
+                "run_at": draft.run_at,
+                "delay": draft.delay,
+                "trace": draft.trace,
+            }
+            for draft in drafts
+        ]
+    ).decode()

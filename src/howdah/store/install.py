@@ -2,14 +2,14 @@
 
 Safe when ten processes do it at once (one advisory lock, one transaction) and when there is
 nothing to do. Tables go forward by migrations, functions are replaced. Needs a role that may
-create a schema in the database, or owns the schema already; no superuser, no extension.
+create a schema in the database, or owns the schema and all in it; no superuser, no extension.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from howdah.errors import SchemaMissing, SchemaNewer, SchemaOlder
+from howdah.errors import NotAllowed, SchemaMissing, SchemaNewer, SchemaOlder
 from howdah.store import bundle
 from howdah.store.refusals import NOT_INSTALLED
 
@@ -65,11 +65,13 @@ async def check(connection: Connection) -> None:
 async def install(connection: Connection) -> bool:
     """Make or upgrade the schema; returns whether anything had to be done."""
     async with connection.transaction():  # of its own, so that it waits for no lock
+        await _refuse_foreign_schema(connection)
         if await _up_to_date(connection, await installed(connection)):
             return False
     async with connection.transaction():
         await connection.execute("set local search_path = pg_catalog")
         await connection.execute("select pg_advisory_xact_lock(1752135524, 3)")
+        await _refuse_foreign_schema(connection)
         found = await installed(connection)
         if await _up_to_date(connection, found):
             return False
@@ -90,6 +92,43 @@ async def install(connection: Connection) -> bool:
         await connection.execute(bundle.record())
         await connection.execute(bundle.closing())
     return True
+
+
+_FOREIGN = """
+    select current_user, pg_get_userbyid(n.nspowner), n.nspowner = me.oid,
+           (select min(format('%s (%s)', owned.name, pg_get_userbyid(owned.owner)))
+            from (select relname::text, relowner from pg_class where relnamespace = n.oid
+                  union all
+                  select proname::text, proowner from pg_proc where pronamespace = n.oid
+                  union all
+                  select typname::text, typowner from pg_type where typnamespace = n.oid
+                 ) as owned (name, owner)
+            where owned.owner <> me.oid)
+    from pg_namespace as n, pg_roles as me
+    where n.nspname = 'howdah' and me.rolname = current_user
+"""
+
+
+async def _refuse_foreign_schema(connection: Connection) -> None:
+    """Refuse a schema that is not ours: its tables could run their owner's code with our rights.
+
+    Whoever may create schemas in a database may have made one of this name before us.
+    """
+    await connection.execute("set local search_path = pg_catalog")
+    found = await connection.fetchrow(_FOREIGN)
+    if found is None:
+        return
+    us, owner, ours, foreign = found
+    if not ours:
+        raise NotAllowed(
+            f"the schema howdah in this database belongs to the role {owner}, and you are {us}: "
+            f"install as {owner}, or, if it is not meant to be there, drop it first"
+        )
+    if foreign is not None:
+        raise NotAllowed(
+            f"the schema howdah holds something that is not yours: {foreign}. "
+            f"Make {us} its owner, or drop it, then install again"
+        )
 
 
 async def _up_to_date(connection: Connection, found: Installed | None) -> bool:

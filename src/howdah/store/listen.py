@@ -8,7 +8,6 @@ been missed). Where LISTEN cannot work there are no messages and polling alone r
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -18,13 +17,14 @@ import asyncpg
 import msgspec
 
 from howdah.errors import HowdahError
+from howdah.logs import log_named
 from howdah.store.refusals import TROUBLE, OutOfStep
 from howdah.store.store import Store
 
 WAKE = "howdah_wake"
 NEWS = "howdah_news"
 
-_log = logging.getLogger("howdah.listen")
+_log = log_named("howdah.listen")
 
 _types = msgspec.json.Decoder(list[str])
 

@@ -68,9 +68,13 @@ def from_postgres(error: BaseException, shown_dsn: str) -> HowdahError | None:
 
 def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
     state = error.sqlstate or ""
-    said = str(error)
+    said = str(error.args[0]) if error.args else str(error)  # str adds the detail and the hint
     if state == "HW001":
-        return PayloadTooLarge(f"{said}. {error.hint}" if error.hint else said)
+        return PayloadTooLarge(_with_hint(error, said))
+    if state == "HW002":
+        return BadInput(_with_hint(error, said))
+    if state == "23505" and error.constraint_name == "jobs_live_pkey":
+        return BadInput(f"a job with this id is there already. {error.detail or ''}".rstrip())
     if state in ("26000", "42P05"):
         return HowdahError(
             f"a pooler in transaction mode answers at {shown_dsn}: leave out pgbouncer=False"
@@ -82,7 +86,7 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
     if state == "25006":
         return ReadOnly(f"{shown_dsn} takes no writes (a standby, or set read-only): {said}")
     if state.startswith(("22", "23")):
-        return BadInput(_plain_words(error))
+        return BadInput(_plain_words(error, said))
     if state.startswith(("28", "3D")):
         return Unreachable(f"{shown_dsn} does not let us in: {said}")
     if state.startswith("40"):
@@ -92,17 +96,32 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
     return HowdahError(f"PostgreSQL said: {said} (SQLSTATE {state})")
 
 
-def _plain_words(error: asyncpg.PostgresError) -> str:
+def _plain_words(error: asyncpg.PostgresError, said: str) -> str:
     """Name the promise that a CHECK keeps: the constraints are named to be read aloud."""
     constraint = getattr(error, "constraint_name", None)
     if isinstance(constraint, str) and constraint:
         return f"refused: {constraint.replace('_', ' ')}"
-    return str(error)
+    return _with_hint(error, said)
+
+
+def _with_hint(error: asyncpg.PostgresError, said: str) -> str:
+    hint = getattr(error, "hint", None)
+    return f"{said}. {hint}" if hint else said
 
 
 def passing(error: BaseException) -> bool:
     """Whether waiting and trying again may help."""
     return isinstance(error, Passing | ReadOnly)
+
+
+def about_what_is_read(error: BaseException) -> bool:
+    """Whether a claim may have been refused because one job cannot be read, or is damaged."""
+    state: object = getattr(error.__cause__, "sqlstate", None)
+    return (
+        isinstance(state, str)
+        and not passing(error)
+        and (about_one_job(error) or state.startswith("XX"))
+    )
 
 
 def about_one_job(error: BaseException) -> bool:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import asyncpg
 
 from howdah.errors import HowdahError, Unreachable
+from howdah.logs import log_named
 from howdah.payload import MAX_BYTES
 from howdah.store import install
 from howdah.store.address import each_host, find_dsn, find_listen_dsn
@@ -48,7 +48,7 @@ DEAF = (
     "(HOWDAH_LISTEN_DSN)"
 )
 
-_log = logging.getLogger("howdah.store")
+_log = log_named("howdah.store")
 
 
 class Store:

@@ -2,6 +2,7 @@
 
 check.py       one finding, and the whole diagnosis
 database.py    the server: transactions, slots, connections, NOTIFY, clock
+release.py     the server's version: whether a newer minor release is known
 tables.py      the tables: dead rows, vacuum, days
 workers.py     who works: alive, silent, upkeep; and the schema they work on
 

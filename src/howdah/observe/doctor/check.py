@@ -57,11 +57,12 @@ def graded(value: float, warning: float, sick: float) -> Level:
 
 async def examine(store: Store, *, within: timedelta = look.WITHIN) -> Diagnosis:
     """Do every check, each within so much time."""
-    from howdah.observe.doctor import database, tables, workers
+    from howdah.observe.doctor import database, release, tables, workers
 
     checks: list[Check] = []
     for name, one in {
         **database.EXAMINATIONS,
+        **release.EXAMINATIONS,
         **tables.EXAMINATIONS,
         **workers.EXAMINATIONS,
     }.items():

@@ -16,3 +16,14 @@ begin atomic
             | floor(random() * 4398046511104)::int8),
         'hex')::uuid;
 end;
+
+-- is_new_id · whether an id was made within so many seconds of now, as far as the id tells
+--
+-- One expression without a FROM, for the same reason. Null has no age.
+
+create or replace function howdah.is_new_id(p_id uuid, p_seconds int) returns bool
+language sql volatile parallel safe
+begin atomic
+    select abs(('x' || encode(substr(uuid_send(p_id), 1, 6), 'hex'))::bit(48)::int8
+               - extract(epoch from clock_timestamp()) * 1000) <= p_seconds * 1000;
+end;

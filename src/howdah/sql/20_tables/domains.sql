@@ -17,9 +17,21 @@ create domain howdah.instant as timestamptz
     constraint instants_lie_between_the_years_1_and_9999
     check (value >= '0002-01-01 00:00Z' and value < '9999-01-01 00:00Z');
 
+-- No limit of a payload is below 1,000 bytes: only above them the option is looked up.
 create domain howdah.json_object as jsonb
     constraint data_is_a_json_object
-    check (jsonb_typeof(value) = 'object');
+    check (jsonb_typeof(value) = 'object')
+    constraint payload_is_within_max_payload_bytes
+    check (octet_length(value::text) <= 1000 or howdah.payload_fits(value));
+
+-- What a worker writes: a result, the data of an event. Who reads a list of jobs reads many of them.
+create domain howdah.json_value as jsonb
+    constraint json_value_is_at_most_16_mb_as_text
+    check (octet_length(value::text) <= 16777216);
+
+create domain howdah.long_text as text
+    constraint text_is_at_most_1_mb
+    check (octet_length(value) <= 1048576);
 
 create domain howdah.percent as int
     constraint progress_is_0_to_100

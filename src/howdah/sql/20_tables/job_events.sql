@@ -6,8 +6,8 @@
 create table howdah.job_events (
     job_id      uuid         not null,
     number      int          not null,
-    kind        text         not null,
-    data        jsonb        not null default 'null',
+    kind        howdah.long_text  not null,
+    data        howdah.json_value not null default 'null',
     attempt     int          not null,
     created_at  timestamptz  not null,
     day         date         not null

@@ -17,7 +17,7 @@ create table howdah.jobs (
     status         howdah.job_status not null default 'pending',
     data           howdah.json_object not null default '{}',
     progress       howdah.percent not null default 0,
-    current_stage  text,
+    current_stage  howdah.long_text,
     events_count   int          not null default 0,
     worker_id      howdah.worker_name,                  -- who holds it; with attempts and id: the lease
     claimed_at     howdah.instant,
@@ -26,10 +26,10 @@ create table howdah.jobs (
     completed_at   howdah.instant,                      -- when it ended, however it ended
     attempts       howdah.attempts_made not null default 0,
     max_attempts   howdah.attempts_allowed not null default 3,
-    last_error     text,
+    last_error     howdah.long_text,
     run_at         howdah.instant,                      -- not before; null: at once
     place          howdah.instant default now(),
-    result         jsonb,
+    result         howdah.json_value,
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
     watched        bool         not null default false, -- somebody follows it: changes are announced
     trace          varchar(200),                        -- a W3C traceparent: whose request this serves

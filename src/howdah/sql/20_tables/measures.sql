@@ -11,7 +11,7 @@
 create table howdah.measures (
     at              timestamptz       not null,   -- the end of the time it tells about
     worker_id       text              not null,
-    job_type        text              not null,
+    job_type        howdah.job_name   not null,
     completed       bigint            not null default 0,
     failed          bigint            not null default 0,   -- for good
     retried         bigint            not null default 0,   -- failed attempts that are tried again
@@ -22,6 +22,7 @@ create table howdah.measures (
     pickup_seconds  double precision  not null default 0,   -- the sum of all
     run_seconds     double precision  not null default 0,
 
+    constraint worker_id_is_at_most_200_characters check (length(worker_id) <= 200),
     constraint counts_are_not_negative
         check (least(completed, failed, retried, cancelled, released) >= 0),
     constraint histograms_have_at_most_56_numbers

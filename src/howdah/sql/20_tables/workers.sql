@@ -5,11 +5,11 @@
 -- steadily for as long as those may be silent: after an outage nobody is given up for it.
 
 create table howdah.workers (
-    id            text         primary key,
+    id            howdah.worker_name primary key,
     started_at    timestamptz  not null,
     beat_at       timestamptz  not null,
     steady_since  timestamptz  not null,   -- since when its beats have come without a gap
     silent_after  interval     not null,   -- how long it may be silent before it is given up
     given_up_at   timestamptz,             -- set when its jobs were taken away
-    info          jsonb        not null default '{}'  -- host, pid, version, slots, job types
+    info          howdah.json_value not null default '{}'  -- host, pid, version, slots, job types
 ) with (fillfactor = 50);

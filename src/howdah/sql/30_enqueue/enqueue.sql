@@ -3,7 +3,8 @@
 -- Hands one job over. It stands in line at once, or waits for `p_run_at` (an instant) or
 -- `p_delay` (counted by the server's clock, whatever the client's says).
 --
---   p_id     made by the caller, who then knows it before the commit; else made here
+--   p_id     made by the caller, who then knows it before the commit; else made here. The id of a job that
+--            is kept is refused, live (23505) or ended (HW002)
 --   p_trace  a W3C traceparent, so that the run joins the trace of the request
 --   returns  the job's id
 --
@@ -26,8 +27,6 @@ declare
     v_id     uuid        := p_id;
     v_run_at timestamptz := p_run_at;
     v_ready  bool        := true;
-    v_bytes  int         := octet_length(p_data::text);
-    v_limit  int         := 1000;  -- the least it can be
 begin
     -- step by step: what a usual job does not need is not even made ready
     if p_id is null then
@@ -39,14 +38,14 @@ begin
     if v_run_at is not null then
         v_ready := v_run_at <= howdah.clock();
     end if;
-    if v_bytes > v_limit then
-        v_limit := howdah.option('max_payload_bytes');
-        if v_bytes > v_limit then
-            perform howdah.refuse_payload(p_job_type, v_bytes, v_limit);
-        end if;
+    if p_max_attempts > 3 then  -- the least that the limit can be
+        perform howdah.refuse_max_attempts(p_max_attempts);
     end if;
     insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, place)
     values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, p_trace, case when v_ready then now() end);
+    if p_id is not null then
+        perform howdah.refuse_used_ids(array[p_id]);
+    end if;
     if v_ready then
         perform howdah.wake(array[p_job_type]);
     end if;

@@ -14,27 +14,20 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_limit  int         := howdah.option('max_payload_bytes');
     v_now    timestamptz := howdah.clock();
     v_ids    uuid[];
     v_types  text[];
-    v_large  record;
+    v_given  uuid[];  -- the ids that the caller made
+    v_most   int;     -- attempts that one of them asks for
 begin
     if jsonb_typeof(p_jobs) is distinct from 'array' then
         raise exception using errcode = '22023', message = 'p_jobs must be a JSON array of objects';
     end if;
 
-    select d.job_type, octet_length(d.data::text) as bytes into v_large
-    from jsonb_to_recordset(p_jobs) as d (job_type text, data jsonb)
-    where octet_length(d.data::text) > v_limit limit 1;
-    if found then
-        perform howdah.refuse_payload(v_large.job_type, v_large.bytes, v_limit);
-    end if;
-
     with drafts as materialized (
         select coalesce(d.id, howdah.new_id()) as id, d.job_type, coalesce(d.data, '{}') as data,
                coalesce(d.priority, 100) as priority, coalesce(d.max_attempts, 3) as max_attempts,
-               coalesce(v_now + d.delay, d.run_at) as run_at, d.trace, d.nth
+               coalesce(v_now + d.delay, d.run_at) as run_at, d.trace, d.nth, d.id as given_id
         from rows from (jsonb_to_recordset(p_jobs) as (
                  id uuid, job_type text, data jsonb, priority int, run_at timestamptz,
                  max_attempts int, delay interval, trace text))
@@ -47,9 +40,17 @@ begin
         returning job_type, place
     )
     select (select array_agg(id order by nth) from drafts),
-           (select array_agg(distinct job_type) from inserted where place is not null)
-    into v_ids, v_types;
+           (select array_agg(distinct job_type) from inserted where place is not null),
+           (select array_agg(given_id) from drafts where given_id is not null),
+           (select max(max_attempts) from drafts)
+    into v_ids, v_types, v_given, v_most;
 
+    if v_given is not null then
+        perform howdah.refuse_used_ids(v_given);
+    end if;
+    if v_most > 3 then  -- the least that the limit can be
+        perform howdah.refuse_max_attempts(v_most);
+    end if;
     if v_types is not null then
         perform howdah.wake(v_types);
     end if;

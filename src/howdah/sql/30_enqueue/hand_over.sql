@@ -27,11 +27,15 @@ declare
     v_at_once bool := p_run_at is null and p_delay is null;
     v_wakes   bool := v_at_once and howdah.somebody_sleeps();
 begin
-    -- A usual job is inserted here, as enqueue would: on an idle system that call is a tenth of the way.
-    -- No limit of the payload is below 1,000 bytes; what is larger is measured there.
-    if v_at_once and p_id is not null and pg_catalog.octet_length(p_data::pg_catalog.text) operator(pg_catalog.<=) 1000 then
-        insert into howdah.jobs_live (id, job_type, data, priority, max_attempts, trace, place)
-        values (p_id, p_job_type, p_data, p_priority, p_max_attempts, p_trace, pg_catalog.now());
+    -- A usual job is inserted here, as enqueue would: on an idle system that call is a tenth of the way. Its id
+    -- was made within the last minute. To look for that id among the ended jobs is left out: it takes as long as
+    -- the INSERT, and clients make a new id for every call.
+    if v_at_once and howdah.is_new_id(p_id, 60) then
+        if p_max_attempts operator(pg_catalog.>) 3 then
+            perform howdah.refuse_max_attempts(p_max_attempts);
+        end if;
+        insert into howdah.jobs_live (id, job_type, data, priority, max_attempts, trace)
+        values (p_id, p_job_type, p_data, p_priority, p_max_attempts, p_trace);
         if v_wakes then
             perform howdah.relaxed(), howdah.ring(array[p_job_type]);
         end if;

@@ -3,7 +3,7 @@
 -- `insert into jobs (job_type, priority, data) values …` from any client is a job like
 -- any other. After the statement this trigger looks at the rows once, as a set, and does
 -- for them what the enqueue functions do for theirs (those write to jobs_live directly and
--- never meet it): it refuses what is too large or half held, sends what is not due yet out of
+-- never meet it): it refuses what is half held or used an id again, sends what is not due yet out of
 -- the line, gives what was created earlier its earlier place, counts what was inserted as
 -- finished and wakes idle workers.
 
@@ -12,15 +12,11 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_limit int := howdah.option('max_payload_bytes');
-    v_large record;
     v_types text[];
 begin
-    select job_type, octet_length(data::text) as bytes into v_large
-    from inserted where octet_length(data::text) > v_limit limit 1;
-    if found then
-        perform howdah.refuse_payload(v_large.job_type, v_large.bytes, v_limit);
-    end if;
+    perform howdah.refuse_used_ids(array(
+        select id from inserted where status in ('pending', 'claimed', 'running')));
+    perform howdah.refuse_max_attempts((select max(max_attempts) from inserted));
     perform howdah.refuse_half_held(id, status)
     from inserted
     where status in ('pending', 'claimed', 'running') and (status = 'pending') <> (worker_id is null);

@@ -25,24 +25,38 @@ declare
     v_ours     uuid[];
     v_watched  uuid[];
 begin
-    with talkers as (
-        select e.id, e.attempt, count(*)::int as said,
-               array_agg(e.kind order by e.nth) as kinds, array_agg(e.data order by e.nth) as data
-        from unnest(p_ids, p_attempts, p_kinds, p_data) with ordinality as e (id, attempt, kind, data, nth)
-        group by e.id, e.attempt order by e.id
-    ), ours as (
-        update howdah.jobs_live as j
-        set events_count = (j.events_count::bigint + t.said) % 2000000000  -- never out of range
-        from talkers as t
-        -- coalesce: see jobs_held
-        where j.id = any (array[t.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = t.attempt
-        returning j.id, j.watched, j.attempts, j.events_count - t.said as before, t.kinds, t.data
-    ), written as (
-        insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)
-        select o.id, o.before + e.nth, e.kind, coalesce(e.data, 'null'), o.attempts, howdah.clock(), howdah.today()
-        from ours as o cross join lateral unnest(o.kinds, o.data) with ordinality as e (kind, data, nth)
-    )
-    select array_agg(id), array_agg(id) filter (where watched) into v_ours, v_watched from ours;
+    loop
+        begin
+            with talkers as (
+                select e.id, e.attempt, count(*)::int as said,
+                       array_agg(e.kind order by e.nth) as kinds, array_agg(e.data order by e.nth) as data
+                from unnest(p_ids, p_attempts, p_kinds, p_data) with ordinality as e (id, attempt, kind, data, nth)
+                group by e.id, e.attempt order by e.id
+            ), ours as (
+                update howdah.jobs_live as j
+                set events_count = (j.events_count::bigint + t.said) % 2000000000  -- never out of range
+                from talkers as t
+                -- coalesce: see jobs_held
+                where j.id = any (array[t.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = t.attempt
+                returning j.id, j.watched, j.attempts, j.events_count - t.said as before, t.kinds, t.data
+            ), written as (
+                insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)
+                select o.id, o.before + e.nth, e.kind, coalesce(e.data, 'null'), o.attempts, howdah.clock(), howdah.today()
+                from ours as o cross join lateral unnest(o.kinds, o.data) with ordinality as e (kind, data, nth)
+            )
+            select array_agg(id), array_agg(id) filter (where watched) into v_ours, v_watched from ours;
+            exit;
+        exception when unique_violation then
+            -- events of a former job with the same id are still there: go on behind them
+            update howdah.jobs_live as j set events_count = last.number
+            from unnest(p_ids) as e (id)
+            cross join lateral (select max(number) as number from howdah.job_events where job_id = e.id) as last
+            where j.id = any (array[e.id]) and j.events_count < last.number;
+            if not found then
+                raise;
+            end if;
+        end;
+    end loop;
     perform howdah.announce(v_watched);
     return query select unnest(v_ours);
 end;

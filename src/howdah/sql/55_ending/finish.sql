@@ -10,6 +10,7 @@
 --   p_errors, p_tracebacks           what went wrong, per attempt; null where nothing did
 --   p_results                        what the handler returned
 --   p_ran                            how long ago each handler began
+--   p_lost                           true: their worker went silent
 --   returns                          the ids this call moved; a missing id was stale
 --
 -- Locks the rows in id order, so two batches may wait for each other but never deadlock.
@@ -24,7 +25,8 @@ create or replace function howdah.finish(
     p_tracebacks  text[]      default null,
     p_results     jsonb[]     default null,
     p_ran         interval[]  default null,
-    p_fenced      bool        default true
+    p_fenced      bool        default true,
+    p_lost        bool        default null
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -59,9 +61,9 @@ begin
         select id, job_type, priority, p_status, data,
                case p_status when 'completed' then 100 else progress end,
                current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
-               attempts, max_attempts, coalesce(error_, last_error), run_at, null, result_,
+               attempts, max_attempts, coalesce(left(error_, 10000), last_error), run_at, null, result_,
                case when error_ is null or worker_id is null then errors
-                    else howdah.with_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now) end,
+                    else howdah.with_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now, p_lost) end,
                trace, v_today
         from ended
     ), counted as (

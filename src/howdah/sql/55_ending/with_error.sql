@@ -1,16 +1,32 @@
 -- with_error · a job's errors with one more attempt's error at the end
 --
--- The last 20 are kept: a job that is retried for weeks does not grow for ever.
+-- The last 20 are kept: a job that is retried for weeks does not grow for ever. A long error is cut.
+--
+--   p_lost  whether the attempt ended because its worker went silent
 
 create or replace function howdah.with_error(
     p_errors jsonb, p_attempt int, p_worker_id text, p_error text, p_traceback text,
-    p_started_at timestamptz, p_ended_at timestamptz
+    p_started_at timestamptz, p_ended_at timestamptz, p_lost bool default null
 ) returns jsonb
 language sql stable parallel safe
 begin atomic
     select (case when jsonb_typeof(p_errors) <> 'array' then '[]'  -- a plain INSERT may say anything
                  when jsonb_array_length(p_errors) >= 20 then p_errors - 0 else p_errors end)
         || jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
-            'attempt', p_attempt, 'worker_id', p_worker_id, 'error', p_error,
-            'traceback', p_traceback, 'started_at', p_started_at, 'ended_at', p_ended_at)));
+            'attempt', p_attempt, 'worker_id', p_worker_id, 'error', left(p_error, 10000),
+            'traceback', right(p_traceback, 50000), 'started_at', p_started_at, 'ended_at', p_ended_at,
+            'lost', p_lost)));
+end;
+
+-- lost_in_a_row · how many attempts at the end of a job's errors lost their worker
+
+create or replace function howdah.lost_in_a_row(p_errors jsonb) returns int
+language sql stable parallel safe
+begin atomic
+    select coalesce(min(newest.nth) filter (where newest.error -> 'lost' is distinct from 'true') - 1, count(*))::int
+    from (
+        select e.error, row_number() over (order by e.nth desc) as nth
+        from jsonb_array_elements(case jsonb_typeof(p_errors) when 'array' then p_errors else '[]' end)
+                 with ordinality as e (error, nth)
+    ) as newest;
 end;

@@ -1,7 +1,7 @@
 -- retry · claimed, running → pending, or → failed on the last attempt
 --
 -- Writes down that these attempts failed and puts the jobs back, to run again after
--- p_delays. Whether an attempt is left is decided here, by the row.
+-- p_delays. Whether an attempt is left is decided here, by the row and the option max_attempts_limit.
 --
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   p_errors, p_tracebacks           what went wrong
@@ -30,6 +30,7 @@ set jit = off
 as $$
 declare
     v_now      timestamptz := howdah.clock();
+    v_limit    int         := howdah.option('max_attempts_limit');
     v_again    uuid[];
     v_watched  uuid[];
     v_types    text[];
@@ -49,7 +50,7 @@ begin
     ), again as (
         update howdah.jobs_live as j
         set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
-            last_error = l.error,
+            last_error = left(l.error, 10000),
             errors = howdah.with_error(j.errors, j.attempts, j.worker_id, l.error, l.traceback,
                                        coalesce(j.started_at, v_now - l.ran, j.claimed_at), v_now),
             run_at = case when l.delay > '0' then v_now + l.delay else j.run_at end,
@@ -57,7 +58,7 @@ begin
         from leases as l
         -- coalesce: see jobs_held
         where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
-          and j.attempts < j.max_attempts
+          and j.attempts < least(j.max_attempts, v_limit)
         returning j.id, j.watched, j.job_type, j.place
     )
     select array_agg(a.id), array_agg(a.id) filter (where watched),

@@ -26,6 +26,9 @@ declare
     v_now    bigint;
     v_alone  bool;
 begin
+    if (p_ahead between 0 and 366) is not true then
+        raise exception using errcode = '22023', message = 'p_ahead must be between 0 and 366 days';
+    end if;
     if not pg_try_advisory_xact_lock(howdah.lock_space(), 5) then
         return;
     end if;

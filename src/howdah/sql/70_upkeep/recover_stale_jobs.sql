@@ -2,8 +2,9 @@
 --
 -- Takes jobs away from workers that fell silent. A worker that beats is judged by its beats
 -- and the silence it allowed itself, however long its jobs take. A worker of another make
--- that never beat is judged by p_timeout since it claimed. The attempt counts: a job that
--- kills its workers ends as failed and does not go round for ever.
+-- that never beat is judged by p_timeout since it claimed. The attempt counts. A job that has lost as many
+-- workers in a row as the option max_lost_workers says ends as failed, however many attempts it asked for: it
+-- may be what kills them.
 --
 --   returns  each id this call moved, the status it has now, and who had held it
 --
@@ -27,6 +28,9 @@ declare
     v_again    uuid[];
     v_watched  uuid[];
     v_types    text[];
+    v_limit    int := howdah.option('max_attempts_limit');
+    v_deaths   int := howdah.option('max_lost_workers');
+    v_errors   text[];
 begin
     if p_timeout is null or p_timeout <= '0' then
         raise exception using errcode = '22023', message = 'p_timeout must be longer than nothing';
@@ -85,9 +89,11 @@ begin
             update howdah.jobs_live as j
             set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
                 last_error = v_lost.error,
-                errors = howdah.with_error(j.errors, j.attempts, j.worker_id, v_lost.error, null, j.started_at, v_now),
+                errors = howdah.with_error(j.errors, j.attempts, j.worker_id, v_lost.error, null, j.started_at, v_now,
+                                           p_lost => true),
                 place = coalesce(j.place, now())
-            where j.id = any (v_lost.ids) and j.attempts < j.max_attempts
+            where j.id = any (v_lost.ids) and j.attempts < least(j.max_attempts, v_limit)
+              and howdah.lost_in_a_row(j.errors) < v_deaths - 1
             returning j.id, j.watched, j.job_type
         )
         select array_agg(a.id), array_agg(a.id) filter (where a.watched), array_agg(distinct a.job_type)
@@ -98,9 +104,17 @@ begin
             perform howdah.wake(v_types);
         end if;
         return query select a, 'pending', v_lost.worker_id from unnest(v_again) as a;
-        return query select f, 'failed', v_lost.worker_id from howdah.finish(
-            'failed', v_lost.worker_id, v_lost.ids, v_lost.attempts,
-            array_fill(v_lost.error || ', on its last attempt', array[cardinality(v_lost.ids)])) as f;
+        if coalesce(cardinality(v_again), 0) < cardinality(v_lost.ids) then
+            v_errors := array(
+                select v_lost.error || case when j.attempts < least(j.max_attempts, v_limit)
+                    then format(', as %s workers in a row that held it (option max_lost_workers)', v_deaths)
+                    else ', on its last attempt' end
+                from unnest(v_lost.ids) with ordinality as l (id, nth)
+                left join howdah.jobs_live as j on j.id = any (array[l.id])
+                order by l.nth);
+            return query select f, 'failed', v_lost.worker_id from howdah.finish(
+                'failed', v_lost.worker_id, v_lost.ids, v_lost.attempts, v_errors, p_lost => true) as f;
+        end if;
     end loop;
 end;
 $$;

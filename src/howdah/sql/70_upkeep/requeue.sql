@@ -2,7 +2,8 @@
 --
 -- Gives finished jobs another chance because a person asked for it: p_attempts more
 -- attempts on top of those they had. Attempts are never reset, so that a lease of the
--- former life can never be mistaken for one of the new.
+-- former life can never be mistaken for one of the new. Where an id was used for several jobs, the last of them
+-- counts: see 25_signals/refuse_used_ids.sql.
 --
 --   returns  the ids this call moved; a missing id is live, completed, pruned or never was
 --
@@ -24,21 +25,36 @@ begin
     if p_attempts is null or p_attempts < 1 then
         raise exception using errcode = '22023', message = 'p_attempts must be at least 1';
     end if;
-    -- the delete trigger of jobs_finished keeps the counts
-    with revived as (
-        delete from howdah.jobs_finished as j
-        where j.id = any (p_ids) and j.status in ('failed', 'cancelled')
-        returning j.*
-    ), moved as (
-        insert into howdah.jobs_live (
-            id, job_type, priority, data, events_count, created_at, attempts, max_attempts, last_error, errors,
-            trace)
-        select r.id, r.job_type, r.priority, r.data, r.events_count, r.created_at, r.attempts,
-               least(r.attempts::bigint + p_attempts, 2147483647), r.last_error, r.errors, r.trace
-        from revived as r
-        returning jobs_live.id, jobs_live.job_type
-    )
-    select array_agg(m.id), array_agg(distinct m.job_type) into v_moved, v_types from moved as m;
+    loop
+        begin
+            -- the delete trigger of jobs_finished keeps the counts
+            with last as (
+                select distinct on (j.id) j.id, j.tableoid, j.ctid, j.status from howdah.jobs_finished as j
+                where j.id = any (p_ids)
+                  and not exists (select from howdah.jobs_live as l where l.id = any (array[j.id]))
+                order by j.id, j.finished_on desc, j.completed_at desc nulls last
+            ), revived as (
+                delete from howdah.jobs_finished as j using last
+                where j.id = last.id and j.tableoid = last.tableoid and j.ctid = last.ctid
+                  and j.status in ('failed', 'cancelled')
+                returning j.*
+            ), moved as (
+                insert into howdah.jobs_live (
+                    id, job_type, priority, data, events_count, created_at, attempts, max_attempts, last_error,
+                    errors, trace)
+                select r.id, r.job_type, r.priority, r.data, r.events_count, r.created_at, r.attempts,
+                       least(r.attempts::bigint + p_attempts, 2147483647), r.last_error, r.errors, r.trace
+                from revived as r
+                returning jobs_live.id, jobs_live.job_type
+            )
+            select array_agg(m.id), array_agg(distinct m.job_type) into v_moved, v_types from moved as m;
+            exit;
+        exception when unique_violation then  -- somebody enqueued one of these ids at this moment: look again
+            if current_setting('transaction_isolation') <> 'read committed' then
+                raise;
+            end if;
+        end;
+    end loop;
     if v_types is not null then
         perform howdah.wake(v_types);
     end if;

@@ -20,7 +20,7 @@ declare
 begin
     with originals as materialized (
         select j.id, howdah.new_id() as clone_id, j.job_type, j.priority, j.data, j.max_attempts
-        from howdah.jobs as j where j.id = any (p_ids)
+        from howdah.jobs_by_id(p_ids) as j
     ), cloned as (
         insert into howdah.jobs_live (id, job_type, priority, data, max_attempts)
         select o.clone_id, o.job_type, o.priority, o.data, o.max_attempts from originals as o

@@ -24,7 +24,10 @@ begin
         delete from howdah.jobs_finished as j where j.id = any (p_ids) returning j.id
     )
     select array_agg(g.id) into v_gone from gone as g;
-    delete from howdah.job_events as e where e.job_id = any (v_gone);
+    -- a live job with the same id keeps its events
+    delete from howdah.job_events as e
+    where e.job_id = any (v_gone)
+      and not exists (select from howdah.jobs_live as l where l.id = any (array[e.job_id]));
     return query select unnest(v_gone);
 end;
 $$;

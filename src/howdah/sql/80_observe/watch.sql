@@ -36,7 +36,7 @@ begin
             continue;
         end;
         v_again := '{}';
-        for v_job in select * from howdah.jobs as j where j.id = any (v_left) loop
+        for v_job in select * from howdah.jobs_by_id(v_left) loop
             if v_job.watched or v_job.status in ('completed', 'failed', 'cancelled') then
                 return next v_job;
             else

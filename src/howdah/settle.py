@@ -17,23 +17,27 @@ import asyncio
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import assert_never
 from uuid import UUID
 
 from howdah.errors import HowdahError
+from howdah.logs import log_named
 from howdah.outcomes import Cancel, Complete, Ending, Fail, Outcome, Release, Retry, Snooze
+from howdah.reasons import describe, reason_of
 from howdah.states import State, Verb
 from howdah.store import Store, call
+from howdah.store.batches import write_in_parts
 from howdah.store.refusals import about_one_job, passing
 
-_log = logging.getLogger("howdah.settle")
+_log = log_named("howdah.settle")
 
 BATCH = 2000  # what a claim brings: with less, endings pile up behind fast jobs
 BACKLOG = 1000  # endings that may wait: what is not written down would run again after a crash
 SMALL = 100  # endings that are worth a moment's wait for more
 GATHER = 0.003  # seconds: that moment, where claimed jobs are still to run
 
+Refused = MutableMapping[tuple[UUID, int], str]  # by job and attempt: why an event is lost
 Measure = Callable[[Verb, Sequence[Ending], dict[UUID, State | None], float], None]
 
 
@@ -54,6 +58,22 @@ def verb_for(outcome: Outcome) -> Verb:
             assert_never(outcome)
 
 
+def _fail_unreported(batches: dict[Verb, list[Ending]], refused: Refused) -> None:
+    """Let no attempt count as completed whose events could not be stored."""
+    for verb, endings in list(batches.items()):
+        lost = [refused.pop((e.claim.id, e.claim.attempt), None) for e in endings]
+        if verb is Verb.COMPLETE and any(lost):
+            both = list(zip(endings, lost, strict=True))
+            batches[verb] = [ending for ending, why in both if why is None]
+            batches.setdefault(Verb.FAIL, []).extend(
+                Ending(ending.claim, Fail(why), ending.began, ending.ended)
+                for ending, why in both
+                if why is not None
+            )
+            if not batches[verb]:
+                del batches[verb]
+
+
 class Settler:
     """Gathers endings and writes them down."""
 
@@ -61,14 +81,14 @@ class Settler:
         self,
         store: Store,
         worker_id: str,
-        before: Callable[[], Awaitable[None]],
+        before: Callable[[], Awaitable[Refused | None]],
         unsure: Callable[[], bool],
         measure: Measure | None = None,
         more: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
         self._worker_id = worker_id
-        self._before = before  # reports that must arrive before their job's ending
+        self._before = before  # writes the reports of jobs that end; says what was refused of them
         self._unsure = unsure  # a release got no answer; whether somebody else sees to it
         self._measure = measure  # hears of every batch once it is written down
         self._more = more  # whether jobs are held that have still to run
@@ -124,7 +144,8 @@ class Settler:
             if completed:
                 batches[Verb.COMPLETE] = completed
             try:
-                await self._before()
+                if refused := await self._before():
+                    _fail_unreported(batches, refused)
                 await self._settle(batches)
                 wait = 0.05
             except HowdahError as error:
@@ -173,17 +194,39 @@ class Settler:
     async def _settle_batch(
         self, verb: Verb, batches: dict[Verb, list[Ending]], taken_up: float
     ) -> None:
-        endings = batches[verb]
-        try:
-            moved = await self._write(verb, endings)
-        except HowdahError as error:
-            if not about_one_job(error):
-                raise
-            moved = await self._write_one_by_one(verb, endings)
+        async def write(part: Sequence[Ending]) -> dict[UUID, State | None]:
+            return await self._write(verb, part)
+
+        def written(part: Sequence[Ending], moved: dict[UUID, State | None]) -> None:
+            batches[verb] = batches[verb][len(part) :]
+            self._tell(verb, part, moved, taken_up)
+
+        async def refused(ending: Ending, error: Exception) -> None:
+            await self._fail_instead(verb, ending, error, taken_up)
+            batches[verb] = batches[verb][1:]
+
+        await write_in_parts(batches[verb], write, written, refused)
         del batches[verb]
-        self._tell(verb, endings, moved)
-        if self._measure is not None:
-            self._measure(verb, endings, moved, taken_up)
+
+    async def _fail_instead(
+        self, verb: Verb, ending: Ending, error: Exception, taken_up: float
+    ) -> None:
+        """Fail a job whose ending the database refuses; leave one that it refuses to fail."""
+        _log.error("settle.refused id=%s verb=%s error=%s", ending.claim.id, verb, describe(error))
+        reason = reason_of(f"its ending could not be stored: {reason_of(error)}")
+        failed = [Ending(ending.claim, Fail(reason), ending.began, ending.ended)]
+        try:
+            moved = await self._write(Verb.FAIL, failed)
+        except Exception as again:
+            if isinstance(again, HowdahError) and not about_one_job(again):
+                raise
+            _log.error(
+                "settle.given_up id=%s error=%s: it stays claimed until this worker ends",
+                ending.claim.id,
+                describe(again),
+            )
+        else:
+            self._tell(Verb.FAIL, failed, moved, taken_up)
 
     async def _write_what_can_be(self) -> None:
         """Try every verb once more: where one is refused, others may still be written."""
@@ -193,27 +236,9 @@ class Settler:
         self._waiting.clear()
         for verb, endings in batches.items():
             try:
-                self._tell(verb, endings, await self._write(verb, endings))
+                self._tell(verb, endings, await self._write(verb, endings), time.monotonic())
             except HowdahError:
                 self._waiting.extend(endings)
-
-    async def _write_one_by_one(
-        self, verb: Verb, endings: Sequence[Ending]
-    ) -> dict[UUID, State | None]:
-        """Keep one ending that the database refuses from taking its batch down with it."""
-        moved: dict[UUID, State | None] = {}
-        for ending in endings:
-            try:
-                moved |= await self._write(verb, [ending])
-            except HowdahError as refused:
-                if not about_one_job(refused):
-                    raise
-                _log.error("settle.refused id=%s verb=%s error=%s", ending.claim.id, verb, refused)
-                failed = Ending(
-                    ending.claim, Fail(f"its ending could not be stored: {refused}"), ending.began
-                )
-                moved |= await self._write(Verb.FAIL, [failed])
-        return moved
 
     async def _write(self, verb: Verb, endings: Sequence[Ending]) -> dict[UUID, State | None]:
         """Write one batch of one verb; returns what moved, and where it matters whereto."""
@@ -251,7 +276,24 @@ class Settler:
             moved = await call.release(store, worker_id, endings, delays)
         return dict.fromkeys(moved)
 
-    def _tell(self, verb: Verb, endings: Sequence[Ending], moved: dict[UUID, State | None]) -> None:
+    def _tell(
+        self,
+        verb: Verb,
+        endings: Sequence[Ending],
+        moved: dict[UUID, State | None],
+        taken_up: float,
+    ) -> None:
+        """Tell the log and whoever measures of endings that are written down."""
+        self._log_all(verb, endings, moved)
+        if self._measure is not None:
+            try:
+                self._measure(verb, endings, moved, taken_up)
+            except Exception as error:  # they are written down all the same
+                _log.error("settle.unmeasured endings=%d error=%s", len(endings), describe(error))
+
+    def _log_all(
+        self, verb: Verb, endings: Sequence[Ending], moved: dict[UUID, State | None]
+    ) -> None:
         self.settled += len(moved)
         if len(moved) < len(endings):
             for ending in endings:

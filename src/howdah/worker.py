@@ -8,7 +8,6 @@ the database going away: it waits and tries again.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import platform
 import secrets
@@ -16,6 +15,7 @@ import socket
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -26,19 +26,23 @@ from howdah import payload
 from howdah.errors import BadInput, HowdahError
 from howdah.handler import Handler
 from howdah.intake import Intake
+from howdah.job import Claim
+from howdah.logs import log_named
 from howdah.observe.measures import Measures
 from howdah.outcomes import Ending
+from howdah.reasons import describe
 from howdah.run.attempts import Attempts
 from howdah.run.heartbeat import Heartbeat
 from howdah.run.reports import Reports
 from howdah.settle import Settler
 from howdah.states import State, Verb
 from howdah.store import Store, call
+from howdah.store.batches import write_in_parts
 from howdah.store.refusals import passing
 from howdah.upkeep import Upkeep
 from howdah.version import VERSION
 
-_log = logging.getLogger("howdah.worker")
+_log = log_named("howdah.worker")
 
 FLUSH = 0.2  # seconds between writes of progress, events and "running"
 CLAIMING = "howdah-claim"
@@ -331,7 +335,7 @@ class Worker:
             self._flush_now.clear()
             try:
                 if running := self._attempts.not_started(FLUSH / 2):
-                    await call.start(self._store, self.id, running)
+                    await self._start(running)
                 await self._flush_reports()
                 if asked:
                     self._attempts.lose(await self._lost())
@@ -343,11 +347,22 @@ class Worker:
                 _log.warning("flush.waiting retry_in=%.1fs error=%s", away, error)
                 await asyncio.sleep(away)
 
-    async def _flush_reports(self) -> None:
-        if not self._reports and not self._flushing.locked():
-            return
-        async with self._flushing:
-            self._attempts.lose(await self._reports.flush(self._store, self.id))
+    async def _start(self, running: list[tuple[Claim, float]]) -> None:
+        """Mark attempts as running; one that cannot be marked runs all the same."""
+
+        async def refused(one: tuple[Claim, float], error: Exception) -> None:
+            _log.error("start.refused id=%s error=%s", one[0].id, describe(error))
+
+        await write_in_parts(
+            running, partial(call.start, self._store, self.id), lambda _part, _ids: None, refused
+        )
+
+    async def _flush_reports(self) -> dict[tuple[UUID, int], str]:
+        """Write what has gathered; returns why events of some attempts could not be stored."""
+        if self._reports or self._flushing.locked():
+            async with self._flushing:
+                self._attempts.lose(await self._reports.flush(self._store, self.id))
+        return self._reports.refused
 
     async def _lost(self) -> set[UUID]:
         held = self._attempts.held()

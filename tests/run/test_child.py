@@ -7,7 +7,6 @@ import json
 import select
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 from uuid import uuid4
@@ -16,7 +15,7 @@ import pytest
 
 from howdah.job import Claim
 from howdah.run import frames
-from howdah.run.process import begin
+from howdah.run.process import begin, command
 from howdah.run.tray import Tray
 from tests.run import process_jobs
 from tests.support.waiting import DEADLINE, eventually
@@ -27,9 +26,8 @@ from tests.support.waiting import DEADLINE, eventually
 async def test_a_child_dies_with_its_worker(tmp_path: Path, heard: bool, at_work: bool) -> None:
     """To a child whose last words nobody has read the end is a reset."""
     (pipe, theirs), tray = socket.socketpair(), Tray()
-    ends = [theirs.fileno(), tray.fileno]
-    command = [sys.executable, "-m", "howdah.run.child", *map(str, ends)]
-    process = subprocess.Popen(command, pass_fds=ends)
+    ends = (theirs.fileno(), tray.fileno)
+    process = subprocess.Popen(command(*ends), pass_fds=ends)
     try:
         theirs.close()
         pipe.sendall(frames.frame(begin()))

@@ -21,7 +21,7 @@ SAID: list[frames.FromChild] = [
 def test_messages_come_out_whole(size: int) -> None:
     stream = b"".join(map(frames.frame, SAID))
     hearing = frames.Hearing()
-    heard: list[frames.FromChild] = []
+    heard: list[frames.FromChild | frames.Bad] = []
     for at in range(0, len(stream), size):
         heard += hearing.hear(stream[at : at + size])
     assert heard == SAID

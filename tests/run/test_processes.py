@@ -12,6 +12,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -26,7 +27,7 @@ import pytest
 
 from howdah.handler import Handler
 from howdah.job import Claim
-from howdah.run import frames, minder
+from howdah.run import frames, minder, process, processes
 from howdah.run.errand import ChildDied
 from howdah.run.processes import Processes
 from tests.run import process_jobs
@@ -105,20 +106,20 @@ class House:
 @asynccontextmanager
 async def house(folder: Path, size: int = 1) -> AsyncGenerator[House]:
     """As many children as there may be, all used to short visits, so that they get some ahead."""
-    processes = Processes(size)
-    opened = House(processes, folder)
+    pool = Processes(size)
+    opened = House(pool, folder)
     try:
         first = opened.gate()
         together = [opened.visit(-1 - n, first) for n in range(size)]
         await eventually(lambda: len(opened.entries()) == size)
         first.open()
         await asyncio.gather(*together)
-        while any(m._pace.limit < 10 for m in processes._minders):  # pyright: ignore[reportPrivateUsage]
+        while any(m._pace.limit < 10 for m in pool._minders):  # pyright: ignore[reportPrivateUsage]
             await asyncio.gather(*(opened.visit(-9) for _ in range(size)))
         opened.book.write_text("")
         yield opened
     finally:
-        await processes.close()
+        await pool.close()
         opened.open_gates()
 
 
@@ -359,14 +360,70 @@ async def test_a_large_job_is_cancelled_like_any_other(tmp_path: Path) -> None:
 async def test_a_child_that_cannot_start_costs_one_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processes = Processes(1)
-    home = House(processes, tmp_path)
+    pool = Processes(1)
+    home = House(pool, tmp_path)
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/bin/false")
         with pytest.raises(ChildDied, match="ended with exit code 1"):
             await home.visit(1)
     assert (await home.visit(2))["n"] == 2
-    await processes.close()
+    await pool.close()
+
+
+DIES_BEFORE_IT_BEGINS = """
+import os, socket, sys
+from howdah.run import frames
+with socket.socket(fileno=int(sys.argv[1])) as pipe:
+    pipe.sendall(frames.frame(frames.Ready()))
+    os.read(int(sys.argv[2]), 100_000)
+    os._exit(1)
+"""
+
+
+async def test_a_job_that_no_child_lives_to_begin_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = Processes(1)
+    home = House(pool, tmp_path)
+    async with asyncio.timeout(DEADLINE):
+        with monkeypatch.context() as broken:
+            broken.setattr(process, "BOOT", DIES_BEFORE_IT_BEGINS)
+            with pytest.raises(ChildDied, match="ended with exit code 1"):
+                await home.visit(1)
+        assert (await home.visit(2))["n"] == 2
+        assert [n for n, _ in home.entries()] == [2]
+        await pool.close()
+
+
+async def test_children_that_end_no_job_are_started_more_and_more_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(processes, "FIRST_PAUSE", 3600.0)
+    monkeypatch.setattr(processes, "LONGEST_PAUSE", 3600.0)
+    pool = Processes(1)
+    home = House(pool, tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(sys, "executable", "/bin/false")
+        popen: Any = subprocess.Popen
+
+        def counted(*args: Any, **more: Any) -> Any:
+            started.append(args)
+            return popen(*args, **more)
+
+        broken.setattr(subprocess, "Popen", counted)
+        visitors = [home.visit(n) for n in range(5)]
+        await eventually(lambda: pool._pause is not None)  # pyright: ignore[reportPrivateUsage]
+        assert len(started) == 2, "the first may have had bad luck; after the second comes a pause"
+        await eventually(lambda: sum(visitor.done() for visitor in visitors) == 2)
+    pool._go_on()  # pyright: ignore[reportPrivateUsage]
+    left = [visitor for visitor in visitors if not visitor.done()]
+    assert [visitor["n"] for visitor in await asyncio.gather(*left)] == [2, 3, 4]
+    with pytest.raises(ChildDied, match="ended with signal 9"):
+        await home.visit(5, then="die")
+    assert pool._fruitless == 0, "this one had ended jobs before"  # pyright: ignore[reportPrivateUsage]
+    assert all(isinstance(visitor.exception(), ChildDied) for visitor in visitors[:2])
+    await pool.close()
 
 
 async def test_closing_leaves_no_child(tmp_path: Path) -> None:

@@ -8,39 +8,77 @@ to a length the database is glad to keep.
 from __future__ import annotations
 
 import traceback as tracebacks
+from collections.abc import Callable
+from functools import wraps
 from types import CodeType, TracebackType
+from typing import ParamSpec
 
 from howdah import payload
 from howdah.errors import BadInput
 from howdah.handler import Handler
 from howdah.job import Claim
-from howdah.outcomes import Cancel, Complete, Fail, Outcome, Retry, Snooze
+from howdah.outcomes import Cancel, Complete, Fail, Outcome, Retry, Snooze, check_after
+from howdah.reasons import (
+    LINE,
+    TRACEBACK,
+    describe,
+    name_of,
+    reason_of,
+    shortened,
+    shortened_from_the_end,
+)
 
 _Say = Retry | Snooze | Fail | Cancel
 _DONE = Complete()
-_LINE = 2_000
-_TRACEBACK = 16_000
 _FRAMES = 500  # places in programs that are remembered as text
+
+P = ParamSpec("P")
+
+
+def _surely(decide: Callable[P, Outcome]) -> Callable[P, Outcome]:
+    """Make a decision that cannot fail: an attempt whose outcome cannot be decided has failed.
+
+    Deciding calls code of the user's: the encoder of a result, the classes in `retry_on`, the
+    backoff, the properties of an exception.
+    """
+
+    @wraps(decide)
+    def decided(*args: P.args, **kwargs: P.kwargs) -> Outcome:
+        try:
+            return decide(*args, **kwargs)
+        except BaseException as error:  # SystemExit too: it must not leave the event loop
+            return outcome_of_trouble("the outcome could not be decided", error)
+
+    return decided
+
+
+def outcome_of_trouble(what: str, error: BaseException) -> Fail:
+    """Make the outcome of an attempt whose end cannot be told as it should be."""
+    return Fail(shortened(f"{what}: {describe(error)}", LINE), traceback=traceback_of(error))
 
 
 def outcome_of_value(value: object, handler: Handler, claim: Claim) -> Outcome:
     """Judge what a handler returned."""
-    if value is None:
-        return _DONE
+    return _DONE if value is None else _outcome_of_value(value, handler, claim)
+
+
+@_surely
+def _outcome_of_value(value: object, handler: Handler, claim: Claim) -> Outcome:
     if isinstance(value, _Say):
-        return _with_backoff(value, handler, claim)
+        return _said(value, handler, claim)
     try:
         return Complete(
             payload.encode(value, f"the result of {handler.job_type}", limit=payload.MAX_BYTES)
         )
     except BadInput as error:
-        return Fail(str(error))
+        return Fail(reason_of(error))
 
 
+@_surely
 def outcome_of_error(error: BaseException, handler: Handler, claim: Claim) -> Outcome:
     """Judge what a handler raised: by its own say, or by the rules."""
     if isinstance(error, _Say):
-        return _with_backoff(error, handler, claim)
+        return _said(error, handler, claim)
     return outcome_of_failure(
         describe(error),
         traceback_of(error),
@@ -51,17 +89,22 @@ def outcome_of_error(error: BaseException, handler: Handler, claim: Claim) -> Ou
     )
 
 
+@_surely
 def outcome_of_failure(
     line: str, traceback: str | None, *, retry: bool, handler: Handler, claim: Claim
 ) -> Outcome:
     """Make the outcome of an attempt that failed."""
+    line = shortened(line, LINE)
+    if traceback is not None:
+        traceback = shortened_from_the_end(traceback, TRACEBACK)
     if not retry:
-        return Fail(shortened(line, _LINE), traceback=_tail(traceback))
-    outcome = Retry(shortened(line, _LINE))
-    outcome.traceback = _tail(traceback)
-    return _with_backoff(outcome, handler, claim)
+        return Fail(line, traceback=traceback)
+    outcome = Retry(line, after=handler.rules.backoff.after(claim.attempt))
+    outcome.traceback = traceback
+    return outcome
 
 
+@_surely
 def outcome_of_timeout(handler: Handler, claim: Claim, aftermath: str = "") -> Outcome:
     """Make the outcome of an attempt that took too long."""
     return outcome_of_failure(
@@ -77,9 +120,22 @@ def outcome_of_timeout(handler: Handler, claim: Claim, aftermath: str = "") -> O
 def traceback_of(error: BaseException) -> str:
     """Write a traceback as Python does, with the frames from the handler on.
 
-    A handler that fails a thousand times fails in the same place. How a place reads is remembered:
-    to find out takes longer than all else about an attempt.
+    What an exception says of itself may raise; then the frames alone are written.
     """
+    try:
+        written = _traceback_of(error)
+    except BaseException as trouble:
+        try:
+            frames = "".join(tracebacks.format_tb(error.__traceback__))
+        except BaseException:
+            frames = ""
+        written = f"{frames}{name_of(type(error))} (not written in full: {describe(trouble)})\n"
+    return shortened_from_the_end(written, TRACEBACK)
+
+
+def _traceback_of(error: BaseException) -> str:
+    # A handler that fails a thousand times fails in the same place. The text of a place is
+    # remembered: to find it takes longer than all else about an attempt.
     frames = _own_frames(error)
     if not _is_plain(error):
         return "".join(tracebacks.format_exception(type(error), error, frames))
@@ -131,25 +187,26 @@ def _own_frames(error: BaseException) -> TracebackType | None:
     return frames
 
 
-def describe(error: BaseException) -> str:
-    """Say in one line what went wrong."""
-    said = str(error)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+def _said(outcome: _Say, handler: Handler, claim: Claim) -> Outcome:
+    """Copy what a handler decided, checked: it may have changed the outcome since it was made."""
+    reason = reason_of(outcome.reason)
+    if isinstance(outcome, Retry):
+        after = outcome.after
+        if after is None:
+            after = handler.rules.backoff.after(claim.attempt)
+        said = Retry(reason, after=check_after(outcome, after))
+        said.traceback = _own_traceback(outcome.traceback)
+        return said
+    if isinstance(outcome, Snooze):
+        return Snooze(check_after(outcome, outcome.after), reason)
+    if isinstance(outcome, Fail):
+        return Fail(reason, traceback=_own_traceback(outcome.traceback))
+    return Cancel(reason)
 
 
-def shortened(text: str, limit: int) -> str:
-    text = text.replace("\0", "").encode("utf-8", "replace").decode()
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+def _own_traceback(text: object) -> str | None:
+    return None if text is None else shortened_from_the_end(_text(text), TRACEBACK)
 
 
-def _tail(text: str | None) -> str | None:
-    if text is None:
-        return None
-    text = text.replace("\0", "").encode("utf-8", "replace").decode()
-    return text if len(text) <= _TRACEBACK else f"…{text[-_TRACEBACK:]}"
-
-
-def _with_backoff(outcome: _Say, handler: Handler, claim: Claim) -> _Say:
-    if isinstance(outcome, Retry) and outcome.after is None:
-        outcome.after = handler.rules.backoff.after(claim.attempt)
-    return outcome
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else reason_of(value)

@@ -10,7 +10,6 @@ was lost: then there is nothing left to settle and only the log hears of it.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
@@ -21,11 +20,14 @@ from uuid import UUID
 from howdah.errors import BadInput
 from howdah.handler import Handler
 from howdah.job import Claim
+from howdah.logs import log_named
 from howdah.outcomes import Ending, Fail, Outcome, Release
+from howdah.reasons import describe, reason_of
 from howdah.run.attempt import (
     outcome_of_error,
     outcome_of_failure,
     outcome_of_timeout,
+    outcome_of_trouble,
     outcome_of_value,
 )
 from howdah.run.context import JobContext, lose
@@ -34,13 +36,13 @@ from howdah.run.reports import Reports
 from howdah.run.threads import Call, Threads
 from howdah.tracing import Tracing
 
-_log = logging.getLogger("howdah.run")
+_log = log_named("howdah.run")
 
 
 class _Attempt:
     """One job at work."""
 
-    __slots__ = ("began", "claim", "context", "lost", "released", "started", "task")
+    __slots__ = ("began", "claim", "context", "entered", "lost", "released", "started", "task")
 
     def __init__(self, claim: Claim, context: JobContext) -> None:
         self.claim = claim
@@ -49,6 +51,7 @@ class _Attempt:
         self.started = False  # whether the database knows that it runs
         self.lost = False
         self.released = False
+        self.entered = False  # whether its task has begun
         self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
 
@@ -102,14 +105,12 @@ class Attempts:
             self.lose({claim.id})
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
-        if self._tracing is None and (handler := self._handlers[claim.job_type]).threads_only:
+        if self._tracing is not None:
+            self._start_traced(attempt, self._tracing)
+        elif (handler := self._handlers[claim.job_type]).threads_only:
             self._start_in_thread(attempt, handler)
-            return
-        attempt.task = self._loop.create_task(
-            self._run(attempt)
-            if self._tracing is None
-            else self._tracing.running(claim, partial(self._run, attempt))
-        )
+        else:
+            attempt.task = self._loop.create_task(self._run(attempt))
 
     def not_started(self, for_seconds: float) -> list[tuple[Claim, float]]:
         """Return attempts at work for so long that the database should know, once each."""
@@ -134,16 +135,20 @@ class Attempts:
                     attempt.claim.attempt,
                     why,
                 )
-                assert attempt.task is not None
-                attempt.task.cancel()
+                self._cancel(attempt)
 
     def release_all(self) -> None:
         """Stop everything and hand it back."""
-        for attempt in self._running.values():
+        for attempt in list(self._running.values()):
             attempt.released = True
             lose(attempt.context, "the worker stops")
-            assert attempt.task is not None
-            attempt.task.cancel()
+            self._cancel(attempt)
+
+    def _cancel(self, attempt: _Attempt) -> None:
+        assert attempt.task is not None
+        attempt.task.cancel()
+        if not attempt.entered:  # a task that is cancelled before its first step never begins
+            self._end(attempt, self._stopped(attempt, self._handlers[attempt.claim.job_type]))
 
     async def drained(self, patience: float, hurry: asyncio.Event) -> None:
         """Wait until nothing runs, patience is over, or there is a hurry."""
@@ -165,13 +170,14 @@ class Attempts:
     # ── one attempt ───────────────────────────────────────────────────────────────────────
 
     async def _run(self, attempt: _Attempt) -> None:
+        attempt.entered = True
         claim = attempt.claim
         handler = self._handlers[claim.job_type]
         outcome: Outcome | None
         try:
             arguments = handler.decode(claim.data)
-        except BadInput as error:
-            outcome = Fail(str(error))
+        except BaseException as error:  # a type's own checks may raise anything
+            outcome = _outcome_of_bad_payload(error)
         else:
             try:
                 if handler.awaits_only:  # what most jobs are, without a step between
@@ -192,23 +198,48 @@ class Attempts:
         if outcome is not None and not attempt.lost:
             ending = Ending(claim, outcome, attempt.began, time.monotonic())
             if self._tracing is not None:
-                self._tracing.ended(ending)
+                self._tell_tracing(self._tracing, ending)
             self._ended(ending)
         if not attempt.context.lost:
             lose(attempt.context, "its attempt has ended")
         if not self._telling:
             self._tell_soon()
 
+    def _tell_tracing(self, tracing: Tracing, ending: Ending) -> None:
+        try:
+            tracing.ended(ending)
+        except Exception as error:  # a span is lost, and no ending
+            _log.error("job.untraced id=%s error=%s", ending.claim.id, describe(error))
+
+    def _start_traced(self, attempt: _Attempt, tracing: Tracing) -> None:
+        """Run an attempt inside its span; if the tracing breaks, the attempt ends as failed."""
+
+        async def run() -> None:
+            attempt.entered = True
+            try:
+                await tracing.running(attempt.claim, partial(self._run, attempt))
+            except BaseException as error:
+                if self._running.get(attempt.claim.id) is not attempt:
+                    _log.error("job.untraced id=%s error=%s", attempt.claim.id, describe(error))
+                else:  # it has not ended: it may never have begun
+                    outcome = outcome_of_trouble("its tracing broke", error)
+                    self._end(attempt, Release() if attempt.released else outcome)
+
+        attempt.task = self._loop.create_task(run())
+
     def _start_in_thread(self, attempt: _Attempt, handler: Handler) -> None:
         """Run a plain function without a task of its own: it has a thread, and needs no more."""
         try:
             arguments = handler.decode(attempt.claim.data)
+        except BaseException as error:  # a type's own checks may raise anything
+            self._end(attempt, _outcome_of_bad_payload(error))
+            return
+        try:
             call = self._submit(attempt, handler, arguments)
-        except BadInput as error:
-            self._end(attempt, Fail(str(error)))
-        except RuntimeError as error:  # the system gives us no thread
+        except Exception as error:  # the system gives us no thread
             self._end(attempt, outcome_of_error(error, handler, attempt.claim))
         else:
+            attempt.entered = True
             attempt.task = call.future
             call.future.add_done_callback(partial(self._thread_ended, attempt, handler, call))
 
@@ -295,3 +326,9 @@ class Attempts:
             handler=handler,
             claim=attempt.claim,
         )
+
+
+def _outcome_of_bad_payload(error: BaseException) -> Fail:
+    if isinstance(error, BadInput):
+        return Fail(reason_of(error))
+    return outcome_of_trouble("the payload could not be read", error)

@@ -1,4 +1,4 @@
-"""Child: the other end of minder.py, `python -m howdah.run.child PIPE TRAY`.
+"""Child: the other end of minder.py, started by process.py with the numbers of PIPE and TRAY.
 
 Takes one job after another from its tray, says that it begins, runs the handler, and says how it
 ended. The handler's function is found by name in a module that is imported here, so only what the
@@ -24,14 +24,14 @@ from typing import Any
 
 import msgspec
 
-from howdah import payload
 from howdah.handler import Handler
 from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Fail, Retry, Snooze
+from howdah.reasons import describe, reason_of
 from howdah.run import frames
 from howdah.run.attempt import outcome_of_error, outcome_of_value
+from howdah.run.checks import check_event, check_progress
 from howdah.run.context import JobContext, lose
-from howdah.run.reports import MAX_EVENT_BYTES, Reports
 from howdah.run.tray import THROUGH_THE_PIPE, TrayOfChild
 
 _STARTED = frames.frame(frames.Started())
@@ -45,7 +45,6 @@ class _Pipe:
     def __init__(self, pipe: socket.socket) -> None:
         self._pipe = pipe
         self._lock = threading.Lock()
-        self._checks = Reports()  # refuses here what the worker would refuse there
 
     def send(self, message: frames.FromChild) -> None:
         self.write(frames.frame(message))
@@ -55,13 +54,10 @@ class _Pipe:
             self._pipe.sendall(framed)
 
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
-        self._checks.progress(claim, percent, stage)
-        self.send(frames.Progress(percent, stage))
+        self.send(frames.Progress(*check_progress(percent, stage)))
 
     def emit(self, claim: Claim, kind: str, data: object) -> None:
-        self._checks.emit(claim, kind, None)
-        encoded = payload.encode(data, f"the event {kind!r}", limit=MAX_EVENT_BYTES)
-        self.send(frames.Emit(kind, encoded))
+        self.send(frames.Emit(*check_event(kind, data)))
 
     def receive(self) -> frames.ToChild | None:
         header = self._exactly(frames.HEADER)
@@ -115,9 +111,8 @@ def _do(job: frames.Do, pipe: _Pipe) -> frames.Ended:
     try:
         handler = _handler(job.module, job.qualname)
     except BaseException as error:
-        return frames.Raised(
-            f"cannot load the handler: {type(error).__name__}: {error}", None, False
-        )
+        line = reason_of(f"cannot load the handler: {describe(error)}")
+        return frames.Raised(line, None, False)
     context = JobContext(job.claim, pipe)
     try:
         arguments = handler.decode(job.claim.data)
@@ -137,7 +132,8 @@ def _do(job: frames.Do, pipe: _Pipe) -> frames.Ended:
             return frames.Raised(outcome.reason, outcome.traceback, False)
         case Retry() | Snooze():
             after = None if outcome.after is None else outcome.after.total_seconds()
-            return frames.Said(type(outcome).__name__, outcome.reason, after)
+            word = "Retry" if isinstance(outcome, Retry) else "Snooze"
+            return frames.Said(word, outcome.reason, after)
         case Cancel():
             return frames.Said("Cancel", outcome.reason, None)
         case _:
@@ -188,6 +184,7 @@ def _job(packet: bytes) -> frames.Do:
 def main() -> None:
     global _main
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    del sys.argv[3:]  # where howdah was found, which no handler needs to know
     for end in sys.argv[1:]:
         os.set_inheritable(int(end), False)  # programs that a handler starts have no part in this
     pipe = _Pipe(socket.socket(fileno=int(sys.argv[1])))
@@ -200,7 +197,3 @@ def main() -> None:
     threading.Thread(target=_listen, args=(pipe, large), daemon=True).start()
     pipe.send(frames.Ready())
     _serve(pipe, tray, large)
-
-
-if __name__ == "__main__":
-    main()

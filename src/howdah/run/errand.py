@@ -25,7 +25,18 @@ class ChildDied(Exception):
 class Errand:
     """One job: what a child must know of it, and how far it is."""
 
-    __slots__ = ("_gone", "begun", "ending", "minder", "packet", "report", "stopped", "timeout")
+    __slots__ = (
+        "_gone",
+        "begun",
+        "deaths",
+        "ending",
+        "minder",
+        "packet",
+        "refused",
+        "report",
+        "stopped",
+        "timeout",
+    )
 
     def __init__(
         self,
@@ -40,11 +51,14 @@ class Errand:
         self.ending: asyncio.Future[frames.Ended] = ending
         self.begun: bool = False  # whether its child has said so
         self.stopped: Exception | None = None  # why it must not go on, if so
+        self.refused: ChildDied | None = None  # why its child is not believed, if so
+        self.deaths: int = 0  # how many children have died before they began it
         self.minder: Minder | None = None  # whose child has it
         self._gone: asyncio.Event | None = None
 
     def end(self, how: frames.Ended | Exception) -> None:
         """Tell whoever asked for it."""
+        how = self.refused or how
         if not self.ending.done():
             if isinstance(how, Exception):
                 self.ending.set_exception(how)

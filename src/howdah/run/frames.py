@@ -2,17 +2,27 @@
 
 Each frame is a length and a JSON document over a socket pair, the pipe. Jobs reach a child as the
 bare document, on its tray (tray.py), or framed if they are too large for it. Nothing is pickled,
-so neither side runs what the other sends.
+so neither side runs what the other sends. What a child sends is checked: shapes and lengths here,
+values by whoever keeps them.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from howdah.job import Claim
+from howdah.reasons import LINE, TRACEBACK, reason_of
+from howdah.run.checks import MAX_KIND, MAX_STAGE
+from howdah.waits import FAR
+
+# A child of ours says nothing that is longer, so what is longer is refused.
+Line = Annotated[str, Meta(max_length=LINE)]
+Text = Annotated[str, Meta(max_length=TRACEBACK + 1)]
 
 _LENGTH = struct.Struct("!I")
 
@@ -21,7 +31,7 @@ class Begin(msgspec.Struct, tag="begin"):
     """To the child, first: what its world looks like."""
 
     path: list[str]
-    main: str | None
+    main: str | None  # the file the worker was started as
 
 
 class Do(msgspec.Struct, tag="do"):
@@ -39,14 +49,14 @@ class Started(msgspec.Struct, tag="started"):
 class Progress(msgspec.Struct, tag="progress"):
     """From the child: the handler reports progress."""
 
-    percent: float | None
-    stage: str | None
+    percent: Annotated[float, Meta(ge=0, le=100)] | None
+    stage: Annotated[str, Meta(max_length=MAX_STAGE)] | None
 
 
 class Emit(msgspec.Struct, tag="emit"):
     """From the child: the handler emits an event; `data` is encoded JSON."""
 
-    kind: str
+    kind: Annotated[str, Meta(min_length=1, max_length=MAX_KIND)]
     data: str
 
 
@@ -59,16 +69,16 @@ class Returned(msgspec.Struct, tag="returned"):
 class Said(msgspec.Struct, tag="said"):
     """From the child: the handler decided about its attempt with an outcome."""
 
-    outcome: str
-    reason: str
-    after: float | None
+    outcome: Literal["Retry", "Snooze", "Cancel"]
+    reason: Line
+    after: Annotated[float, Meta(ge=0, le=FAR.total_seconds())] | None
 
 
 class Raised(msgspec.Struct, tag="raised"):
     """From the child: the handler raised."""
 
-    line: str
-    traceback: str | None
+    line: Line
+    traceback: Text | None
     retry: bool
 
 
@@ -108,14 +118,25 @@ def length(header: bytes) -> int:
     return int(_LENGTH.unpack(header)[0])
 
 
+class Bad(msgspec.Struct):
+    """Not a message, though its end is known: what follows can still be heard."""
+
+    why: str
+
+
 class Hearing:
     """Makes messages of a child out of bytes, however the pipe has cut them."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
-    def hear(self, data: bytes) -> Iterator[FromChild]:
-        """Yield what is complete; raises at the first thing that is no message."""
+    @property
+    def unfinished(self) -> bool:
+        """Whether a frame has begun to arrive and has not ended."""
+        return bool(self._rest)
+
+    def hear(self, data: bytes) -> Iterator[FromChild | Bad]:
+        """Yield what is complete; raises TooLong where the end of a frame cannot be known."""
         heard: bytes | bytearray = data
         if self._rest:
             self._rest += data
@@ -128,6 +149,13 @@ class Hearing:
             following = at + HEADER + size
             if following > end:
                 break
-            yield _from_child.decode(heard[at + HEADER : following])
+            yield _decoded(heard[at + HEADER : following])
             at = following
         self._rest = bytearray(heard[at:]) if at or heard is data else self._rest
+
+
+def _decoded(document: bytes | bytearray) -> FromChild | Bad:
+    try:
+        return _from_child.decode(document)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        return Bad(f"what is no message: {reason_of(error)}")

@@ -8,7 +8,6 @@ running attempts are no longer ours, and hands those back to the worker's loop.
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,9 +17,10 @@ from uuid import UUID
 
 import asyncpg
 
+from howdah.logs import log_named
 from howdah.store import Store, call
 
-_log = logging.getLogger("howdah.beat")
+_log = log_named("howdah.beat")
 
 Held = Callable[[], list[tuple[UUID, int]]]
 

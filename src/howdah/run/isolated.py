@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, assert_never
 
-import msgspec
-
+from howdah import payload
 from howdah.handler import Handler
 from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Outcome, Retry, Snooze
@@ -29,7 +28,7 @@ class Isolated:
             if isinstance(message, frames.Progress):
                 self._reports.progress(claim, message.percent, message.stage)
             else:
-                self._reports.emit(claim, message.kind, msgspec.Raw(message.data.encode()))
+                self._reports.emit(claim, message.kind, payload.read(message.data, "its data"))
 
         seconds = None if timeout is None else timeout.total_seconds()
         try:

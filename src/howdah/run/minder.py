@@ -4,7 +4,8 @@ Gives it errands, a few ahead while they are short, and hears what becomes of th
 waits behind a long one is taken back. To stop the one at work its child is killed, after those
 behind it were taken back. When a child dies, an errand that it had not begun is nobody's loss and
 goes to another; whether it had is known, because it says so before it calls the handler, and the
-pipe is read to its end.
+pipe is read to its end. A child that sends what cannot be kept costs the job at work its attempt,
+gets no more errands, and is killed.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-import msgspec
-
+from howdah import payload
+from howdah.reasons import reason_of
 from howdah.run import frames
 from howdah.run.errand import ChildDied, Errand
 from howdah.run.pace import Pace
@@ -24,7 +25,9 @@ from howdah.run.tray import THROUGH_THE_PIPE
 LONG = 0.05  # seconds at work after which those behind are taken back
 LATE = 1.0  # seconds to wait for the word of an errand that must have ended
 STUCK = 10.0  # seconds in which a child takes what lies before it, if it is well
+UNFINISHED = 10.0  # seconds in which a message that has begun to arrive must have its end
 START = 60.0  # seconds in which it starts
+DEATHS = 3  # children that may die before they begin an errand; then the errand is to blame
 
 
 class Minder:
@@ -36,8 +39,11 @@ class Minder:
         self._pace = Pace()
         self._hearing = frames.Hearing()
         self._distrust: Exception | None = None  # why nothing it says is believed any more
+        self._retired = False  # whether it gets no more errands, and is killed
+        self.fruitless: bool = True  # whether it has ended no errand, and not because of us
         self._look: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
+        self._unfinished: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
         self._end: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
@@ -52,7 +58,7 @@ class Minder:
 
     @property
     def has_room(self) -> bool:
-        return len(self._errands) < self._pace.limit and self._end is None
+        return len(self._errands) < self._pace.limit and self._end is None and not self._retired
 
     async def ready(self) -> None:
         """Wait until the child has started."""
@@ -92,10 +98,13 @@ class Minder:
         if data is None:
             return
         self._hear(data)
+        self._expect_the_rest()
         if not data or self._distrust is not None:
             self.kill()
         elif self._errands and (why := self._errands[0].stopped) is not None:
             self.stop(self._errands[0], why)
+        elif self._retired:
+            self._retire()
         self._take([])
 
     def _hear(self, data: bytes) -> None:
@@ -104,30 +113,81 @@ class Minder:
                 self._heard(message)
         except frames.TooLong as error:
             self._distrust = ChildDied(f"the process of this job sent {error}")
-        except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-            self._distrust = ChildDied(f"the process of this job sent what is no message: {error}")
-        except Exception as error:  # a report that is refused
-            self._distrust = error
 
-    def _heard(self, message: frames.FromChild) -> None:
+    def _expect_the_rest(self) -> None:
+        """Wait for the end of a message no longer than a child of ours takes to send it."""
+        if self._unfinished is not None:
+            self._unfinished.cancel()
+            self._unfinished = None
+        if self._hearing.unfinished:
+            self._unfinished = self._loop.call_later(UNFINISHED, self._give_up_the_rest)
+
+    def _give_up_the_rest(self) -> None:
+        self._unfinished = None
+        self._readable()  # perhaps more has come, while nobody looked
+        if self._unfinished is None and self._hearing.unfinished:
+            self._distrust = ChildDied("the process of this job sent a message without its end")
+            self.kill()
+
+    def _heard(self, message: frames.FromChild | frames.Bad) -> None:
         first = self._errands[0] if self._errands else None
         if isinstance(message, frames.Ready):
             if not self._ready.done():
                 self._ready.set_result(None)
+        elif isinstance(message, frames.Bad):
+            self._refuse(message.why)
         elif isinstance(message, frames.Progress | frames.Emit):
             if first is not None and first.begun:
-                first.report(message)
+                self._report(first, message)
         elif first is None or first.begun is isinstance(message, frames.Started):
-            raise ChildDied("the process of this job sent what does not follow")
+            self._refuse("what does not follow")
         elif isinstance(message, frames.Started):
             first.begun = True
             self._pace.began()
             self._set_clock(first)
         else:
+            ended = self._checked(message)
             self._errands.popleft()
             self._pace.ended()
             self._set_clock(None)
-            first.end(message)
+            self.fruitless = False
+            first.end(ended)
+
+    def _report(self, errand: Errand, message: frames.Progress | frames.Emit) -> None:
+        try:
+            errand.report(message)
+        except Exception as error:
+            self._refuse(f"a report that cannot be kept: {reason_of(error)}")
+
+    def _checked(self, message: frames.Ended) -> frames.Ended:
+        """Check a result, which must be JSON that the database can keep."""
+        if isinstance(message, frames.Returned) and message.result is not None:
+            try:
+                return frames.Returned(
+                    payload.encode_anew(message.result, "the result", limit=payload.MAX_BYTES)
+                )
+            except Exception as error:
+                self._refuse(f"a result that cannot be kept: {reason_of(error)}")
+        return message
+
+    def _refuse(self, why: str) -> None:
+        """Blame the job at work, if there is one, for what its child has sent."""
+        self._retired = True
+        if self._errands and (first := self._errands[0]).begun and first.refused is None:
+            first.refused = ChildDied(reason_of(f"the process of this job sent {why}"))
+            first.stopped = first.refused
+
+    def _retire(self) -> None:
+        """End the child as soon as it works on no job that is not to blame."""
+        self._take_back()
+        if not self._errands:
+            self.kill()
+        elif not (first := self._errands[0]).begun:
+            self._loop.call_later(LATE, self._insist_on_beginning, first)
+
+    def _insist_on_beginning(self, errand: Errand) -> None:
+        if errand.minder is self and not errand.begun:
+            self.kill()
 
     # ── taking back and stopping ──────────────────────────────────────────────────────────
 
@@ -157,6 +217,7 @@ class Minder:
     def stop(self, errand: Errand, why: Exception) -> None:
         """Take an errand back, or kill the child that has taken it."""
         errand.stopped = why
+        self.fruitless = False
         self._take_back()
         if errand.minder is not self:
             return
@@ -199,20 +260,23 @@ class Minder:
 
     async def _bury(self) -> None:
         died = ChildDied(f"the process of this job ended with {await self._child.reaped()}")
-        while self._distrust is None and (data := self._child.read()):
+        left = frames.LONGEST  # what it has forked may go on for ever
+        while self._distrust is None and left > 0 and (data := self._child.read()):
+            left -= len(data)
             self._hear(data)
         if not self._ready.done():
             self._ready.set_exception(died)
             self._ready.exception()  # seen, also when nobody waits any more
         back: list[Errand] = []
-        for errand in self._errands:
-            if errand.begun or self._distrust is not None:
+        for n, errand in enumerate(self._errands):
+            errand.deaths += n == 0
+            if errand.begun or self._distrust is not None or errand.deaths == DEATHS:
                 errand.end(errand.stopped or self._distrust or died)
             else:
                 errand.leave()
                 back.append(errand)
         self._errands.clear()
-        for pending in (self._look, self._clock, self._sending):
+        for pending in (self._look, self._clock, self._unfinished, self._sending):
             if pending is not None:
                 pending.cancel()
         self._child.close()

@@ -13,13 +13,22 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from howdah.run import frames
 from howdah.run.tray import Tray
 
+# What howdah needs is imported first, from where the worker has it. Only then does child.py take
+# over the worker's path, with the folders of the program.
+_OWN = ("howdah", "msgspec", "asyncpg")
+BOOT = (
+    "import sys; sys.path.extend(p for p in sys.argv[3:] if p not in sys.path); "
+    "from howdah.run.child import main; main()"
+)
+
 
 class Process:
-    """`python -m howdah.run.child`, the pipe to it, and its tray."""
+    """A Python process that runs child.py, the pipe to it, and its tray."""
 
     def __init__(self, readable: Callable[[], None], dead: Callable[[], None]) -> None:
         """Start it; tells when there is something to read, and when it is dead."""
@@ -30,11 +39,10 @@ class Process:
         ends = [theirs.fileno(), self.tray.fileno]
         try:
             self._popen = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, "-m", "howdah.run.child", *map(str, ends)],
+                command(*ends),
                 pass_fds=ends,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # a Ctrl-C is for the worker, which then decides
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             )
         except BaseException:
             self._pipe.close()
@@ -70,12 +78,26 @@ class Process:
 
     async def reaped(self) -> str:
         """Wait for the end of a killed child; returns how it ended."""
-        code = await asyncio.to_thread(self._popen.wait)
+        wait = 0.001
+        while (code := self._popen.poll()) is None:  # without a thread: there may be none left
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, 0.1)
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def close(self) -> None:
         self._pipe.close()
         self.tray.close()
+
+
+def command(pipe: int, tray: int) -> list[str]:
+    """Return how to start a child: `-P` keeps the current directory out of its path."""
+    return [sys.executable, "-P", "-c", BOOT, str(pipe), str(tray), *_own_folders()]
+
+
+def _own_folders() -> list[str]:
+    """Return where howdah and what it needs were found, perhaps not on Python's own path."""
+    found = [Path(str(sys.modules[name].__file__)).parent.parent for name in _OWN]
+    return list(dict.fromkeys(map(str, found)))
 
 
 def begin() -> frames.Begin:

@@ -2,7 +2,8 @@
 
 A child is started when it is first needed and serves one job after another; its minder keeps it
 busy. A job that times out or is lost takes its child with it (SIGKILL), and no other job; the next
-gets a new one. Jobs travel as JSON; child.py is the other end.
+gets a new one. Jobs travel as JSON; child.py is the other end. Where children die one after another
+and end no job, new ones are started more and more slowly.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from howdah.run import frames
 from howdah.run.errand import Errand, Report
 from howdah.run.minder import Minder
 
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a child, after others that ended no job
+
 
 class Processes:
     """A pool of child processes, at most `size` of them."""
@@ -25,6 +28,8 @@ class Processes:
         self._waiting: deque[Errand] = deque()
         self._minders: list[Minder] = []
         self._lives: set[asyncio.Task[None]] = set()  # of every child, also before and after
+        self._fruitless = 0  # children in a row that ended no job
+        self._pause: asyncio.TimerHandle | None = None  # before the next child
         self._closed = False
         self._loop = asyncio.get_running_loop()
 
@@ -45,6 +50,8 @@ class Processes:
 
     async def close(self) -> None:
         self._closed = True
+        if self._pause is not None:
+            self._pause.cancel()
         for life in self._lives:
             life.cancel()
         await asyncio.gather(*self._lives, return_exceptions=True)
@@ -76,7 +83,7 @@ class Processes:
 
     def _grow(self) -> None:
         """Start children for those who wait, as many as there may be."""
-        while len(self._lives) < self._size:
+        while len(self._lives) < self._size and self._pause is None:
             if len(self._lives) - len(self._minders) >= len(self._waiting):
                 return
             life = self._loop.create_task(self._live())
@@ -85,6 +92,18 @@ class Processes:
 
     def _ended(self, life: asyncio.Task[None]) -> None:
         self._lives.discard(life)
+        self._give_out()
+
+    def _learn(self, fruitless: bool) -> None:
+        """Learn how a child fared; pause before the next after several that ended no job."""
+        self._fruitless = self._fruitless + 1 if fruitless else 0
+        if self._fruitless > 1 and self._pause is None and not self._closed:
+            doublings = min(self._fruitless - 2, 10)
+            seconds = min(FIRST_PAUSE * 2**doublings, LONGEST_PAUSE)
+            self._pause = self._loop.call_later(seconds, self._go_on)
+
+    def _go_on(self) -> None:
+        self._pause = None
         self._give_out()
 
     async def _live(self) -> None:
@@ -105,3 +124,4 @@ class Processes:
                 await minder.gone()
                 if minder in self._minders:
                     self._minders.remove(minder)
+            self._learn(minder is None or minder.fruitless)

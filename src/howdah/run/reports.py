@@ -3,21 +3,40 @@
 A handler's report costs a few memory writes. The worker sends what has gathered a few times
 a second, all its jobs in one statement: of progress the last value, of events every one up to
 a limit per job, the surplus counted in a note. A job's reports are sent before its ending.
+
+A report that the database refuses by itself is dropped and logged; all others are written. Progress
+is replaced by the next value. An event is lost, so its attempt must not count as completed: see
+`refused`.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
-from howdah import payload
-from howdah.errors import BadInput
 from howdah.events import DROPPED
 from howdah.job import Claim
+from howdah.logs import log_named
+from howdah.reasons import describe, reason_of
+from howdah.run.checks import check_event, check_progress
 from howdah.store import Store, call
+from howdah.store.batches import write_in_parts
+
+_log = log_named("howdah.run")
 
 EVENTS_PER_FLUSH = 100  # per job; at four flushes a second, 400 events a second are kept
-MAX_EVENT_BYTES = 64 * 1024
-_NUMBER = (int, float)  # made once: handlers call this often
+CALL = 16_000_000  # characters of events in one call, about
+
+Lease = tuple[UUID, int]  # a job and its attempt
+
+
+class _Event(NamedTuple):
+    claim: Claim
+    kind: str
+    data: str
+    dropped: int = 0  # of a note: how many it stands for
 
 
 class _Report:
@@ -27,8 +46,13 @@ class _Report:
         self.claim = claim
         self.percent: int | None = None
         self.stage: str | None = None
-        self.events: list[tuple[str, str]] = []
+        self.events: list[_Event] = []
         self.dropped = 0
+
+    def all_events(self) -> Iterator[_Event]:
+        yield from self.events
+        if self.dropped:
+            yield _Event(self.claim, DROPPED, f'{{"count":{self.dropped}}}', self.dropped)
 
 
 class Reports:
@@ -36,35 +60,29 @@ class Reports:
 
     def __init__(self) -> None:
         self._gathered: dict[UUID, _Report] = {}
+        self._lock = threading.Lock()  # handlers report from threads of their own
+        self.refused: dict[Lease, str] = {}  # why an attempt's event could not be stored
 
     def __bool__(self) -> bool:
         return bool(self._gathered)
 
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
-        if percent is not None and (
-            not isinstance(percent, _NUMBER)  # pyright: ignore[reportUnnecessaryIsInstance]
-            or not 0 <= percent <= 100  # which NaN is not either
-        ):
-            raise BadInput(f"progress goes from 0 to 100, not {percent!r}")
-        if stage is not None and (len(stage) > 1000 or not payload.is_text(stage)):
-            raise BadInput(
-                "a stage is text of up to 1000 characters without NUL or half surrogate pairs"
-            )
-        report = self._of(claim)
-        if percent is not None:
-            report.percent = int(percent)
-        if stage is not None:
-            report.stage = stage
+        kept, stage = check_progress(percent, stage)
+        with self._lock:
+            report = self._of(claim)
+            if kept is not None:
+                report.percent = kept
+            if stage is not None:
+                report.stage = stage
 
     def emit(self, claim: Claim, kind: str, data: object) -> None:
-        if not isinstance(kind, str) or not (1 <= len(kind) <= 200 and payload.is_text(kind)):  # pyright: ignore
-            raise BadInput(f"the kind of an event is text of 1 to 200 characters, not {kind!r}")
-        encoded = payload.encode(data, f"the event {kind!r}", limit=MAX_EVENT_BYTES)
-        report = self._of(claim)
-        if len(report.events) < EVENTS_PER_FLUSH:
-            report.events.append((kind, encoded))
-        else:
-            report.dropped += 1
+        event = _Event(claim, *check_event(kind, data))
+        with self._lock:
+            report = self._of(claim)
+            if len(report.events) < EVENTS_PER_FLUSH:
+                report.events.append(event)
+            else:
+                report.dropped += 1
 
     def _of(self, claim: Claim) -> _Report:
         report = self._gathered.get(claim.id)
@@ -76,31 +94,98 @@ class Reports:
         """Send what has gathered; returns the jobs that turned out not to be ours any more."""
         if not self._gathered:
             return set()
-        reports, self._gathered = list(self._gathered.values()), {}
-        steps = [(r.claim, r.percent, r.stage) for r in reports if r.percent is not None or r.stage]
-        events = [(r.claim, kind, data) for r in reports for kind, data in r.events]
-        events += [(r.claim, DROPPED, f'{{"count":{r.dropped}}}') for r in reports if r.dropped]
+        with self._lock:
+            reports, self._gathered = list(self._gathered.values()), {}
+        events = [event for report in reports for event in report.all_events()]
+        steps = [r for r in reports if r.percent is not None or r.stage]
         lost: set[UUID] = set()
         try:
             # events first: a follower that sees the progress they led to must find them
-            if events:
-                lost |= {c.id for c, _, _ in events} - await call.emit(store, worker_id, events)
-                for report in reports:
-                    report.events, report.dropped = [], 0
-            if steps:
-                lost |= {c.id for c, _, _ in steps} - await call.progress(store, worker_id, steps)
+            await self._write_events(store, worker_id, events, lost)
+            await self._write_progress(store, worker_id, steps, lost)
         except BaseException:
-            self._put_back(reports)
+            self._put_back(events, steps)
             raise
         return lost
 
-    def _put_back(self, reports: list[_Report]) -> None:
-        """Keep what could not be sent, below what has gathered since."""
-        for old in reports:
-            new = self._gathered.setdefault(old.claim.id, old)
-            if new is not old:
-                new.percent = old.percent if new.percent is None else new.percent
-                new.stage = old.stage if new.stage is None else new.stage
-                kept = (old.events + new.events)[:EVENTS_PER_FLUSH]
-                new.dropped += old.dropped + len(old.events) + len(new.events) - len(kept)
-                new.events = kept
+    async def _write_events(
+        self, store: Store, worker_id: str, events: list[_Event], lost: set[UUID]
+    ) -> None:
+        """Write events in order; what is written, or refused, leaves the list."""
+
+        async def write(part: Sequence[_Event]) -> set[UUID]:
+            return await call.emit(store, worker_id, [(e.claim, e.kind, e.data) for e in part])
+
+        def written(part: Sequence[_Event], ours: set[UUID]) -> None:
+            lost.update({event.claim.id for event in part} - ours)
+            del events[: len(part)]
+
+        async def refused(event: _Event, error: Exception) -> None:
+            del events[0]
+            claim = event.claim
+            why = reason_of(f"its event {event.kind!r} could not be stored: {reason_of(error)}")
+            self.refused.setdefault((claim.id, claim.attempt), why)
+            _log.error("event.refused %s", _refusal(claim, error))
+
+        while events:
+            await write_in_parts(events[: _fitting(events)], write, written, refused)
+
+    async def _write_progress(
+        self, store: Store, worker_id: str, steps: list[_Report], lost: set[UUID]
+    ) -> None:
+        async def write(part: Sequence[_Report]) -> set[UUID]:
+            said = [(r.claim, r.percent, r.stage) for r in part]
+            return await call.progress(store, worker_id, said)
+
+        def written(part: Sequence[_Report], ours: set[UUID]) -> None:
+            lost.update({report.claim.id for report in part} - ours)
+            del steps[: len(part)]
+
+        async def refused(report: _Report, error: Exception) -> None:
+            del steps[0]
+            _log.error("progress.refused %s", _refusal(report.claim, error))
+
+        if steps:
+            await write_in_parts(list(steps), write, written, refused)
+
+    def _put_back(self, events: list[_Event], steps: list[_Report]) -> None:
+        """Keep what could not be sent, before what has gathered since."""
+        kept: dict[Lease, _Report] = {}
+
+        def old(claim: Claim) -> _Report:
+            return kept.setdefault((claim.id, claim.attempt), _Report(claim))
+
+        for step in steps:
+            old(step.claim).percent, old(step.claim).stage = step.percent, step.stage
+        for event in events:
+            if event.dropped:
+                old(event.claim).dropped += event.dropped
+            else:
+                old(event.claim).events.append(event)
+        with self._lock:
+            for report in kept.values():
+                new = self._gathered.setdefault(report.claim.id, report)
+                if new is not report and new.claim.attempt == report.claim.attempt:
+                    _merge(report, new)
+
+
+def _merge(old: _Report, new: _Report) -> None:
+    new.percent = old.percent if new.percent is None else new.percent
+    new.stage = old.stage if new.stage is None else new.stage
+    both = old.events + new.events
+    new.events = both[:EVENTS_PER_FLUSH]
+    new.dropped += old.dropped + len(both) - len(new.events)
+
+
+def _fitting(events: Sequence[_Event]) -> int:
+    """How many events fit into one call: one job's many large ones must not fill it for all."""
+    size = 0
+    for n, event in enumerate(events):
+        size += len(event.data)
+        if n and size > CALL:
+            return n
+    return len(events)
+
+
+def _refusal(claim: Claim, error: Exception) -> str:
+    return f"id={claim.id} type={claim.job_type} attempt={claim.attempt} error={describe(error)}"

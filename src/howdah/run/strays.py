@@ -10,15 +10,15 @@ Only ever asked between two claims: what a claim under way has taken would look 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from uuid import UUID
 
 from howdah.job import Lease
+from howdah.logs import log_named
 from howdah.states import Verb
 from howdah.store import Store, call
 
-_log = logging.getLogger("howdah.claim")
+_log = log_named("howdah.claim")
 
 LOOKS = (0.0, 1.0, 4.0, 15.0, 60.0, 240.0)  # seconds after the claim that got no answer
 

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from howdah.reasons import describe
+
 
 class Call:
     """A function on its way through a thread; `future` carries what it returns or raises."""
@@ -44,8 +46,8 @@ class Call:
         if not self.future.done():
             if self.error is None:
                 self.future.set_result(self.value)
-            elif isinstance(self.error, StopIteration):  # a future refuses to carry it
-                self.future.set_exception(RuntimeError(f"StopIteration: {self.error}"))
+            elif issubclass(type(self.error), StopIteration):  # a future refuses to carry it
+                self.future.set_exception(RuntimeError(describe(self.error)))
             else:
                 self.future.set_exception(self.error)
         if self.then is not None:

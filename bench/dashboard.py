@@ -142,7 +142,7 @@ class Where:
 def served(address: str) -> Generator[Where]:
     """Run `howdah web` on any port."""
     token = secrets.token_urlsafe(24)
-    words = [sys.executable, "-m", "howdah", "web", "--dsn", address, "--port", "0"]
+    words = [sys.executable, "-P", "-m", "howdah", "web", "--dsn", address, "--port", "0"]
     with subprocess.Popen(
         words,
         stdout=subprocess.PIPE,

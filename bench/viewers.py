@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from bench.process import Broken
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 class Viewers:

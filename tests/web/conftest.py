@@ -10,6 +10,7 @@ from playwright.async_api import Browser, Page, expect
 
 from howdah import Queue
 from howdah.web import dashboard
+from howdah.web.access.throttle import Throttle
 from tests.web.browser import started
 from tests.web.serving import Served, anybody, served, stop_hands
 
@@ -21,6 +22,16 @@ async def queue(queue: Queue) -> AsyncGenerator[Queue]:
     """The test's queue; no dashboard works on it any more when it goes."""
     yield queue
     await stop_hands()
+
+
+@pytest.fixture(autouse=True)
+def wrong_tokens_are_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long a wrong token waits is tested in test_access.py, with a clock that is moved."""
+
+    async def at_once(_: float) -> None:
+        pass
+
+    monkeypatch.setattr("howdah.web.app.Throttle", lambda: Throttle(sleep=at_once))
 
 
 @pytest.fixture

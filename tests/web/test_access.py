@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
+import hmac
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -13,18 +15,21 @@ import httpx
 import pytest
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from playwright.async_api import Page, expect
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from howdah import Queue
 from howdah.errors import BadInput
 from howdah.web import Mine, OneTimeLink, Password, TrustedHeader, dashboard
 from howdah.web.access import Access, Seats
-from howdah.web.access.patience import FORGIVEN, LONGEST, MANY, REMEMBERED, Patience, address_of
+from howdah.web.access.client import Proxies, address_of
+from howdah.web.access.revoked import Revoked
 from howdah.web.access.seat import COOKIE, LASTS
+from howdah.web.access.throttle import FORGIVEN, FULL, LONGEST, REMEMBERED, SHARED, Throttle
 from tests.web.axe import axe_finds_nothing
 from tests.web.serving import served
 
-SECRET = "a secret of sixteen and more"
+SECRET = "a secret of thirty-two characters or more"
 WORDS = "correct horse"
 
 
@@ -113,24 +118,32 @@ async def test_over_https_the_cookie_is_never_sent_in_the_open(
 
 
 def signed(
-    secret: str, who: object = "local", salt: str = "howdah.web.seat", age: float = 0
+    secret: str,
+    who: object = ("local", "a session"),
+    salt: str = "howdah.web.seat",
+    age: float = 0,
+    bound_to: str = "",
 ) -> str:
     class Earlier(TimestampSigner):
         def get_timestamp(self) -> int:
             return super().get_timestamp() - int(age)
 
-    return URLSafeTimedSerializer(secret, salt=salt, signer=Earlier).dumps(who)
+    key = hmac.new(secret.encode(), f"session:{bound_to}".encode(), hashlib.sha256).hexdigest()
+    return URLSafeTimedSerializer(key, salt=salt, signer=Earlier).dumps(who)
 
 
 async def test_a_cookie_that_we_did_not_sign_is_worth_nothing(queue: Queue) -> None:
     good = signed(SECRET)
+    other = signed(SECRET, who=("admin", "a session"))
     last = LASTS.total_seconds()
     wrong = {
         "of another secret": signed("another secret, as long"),
         "for another purpose": signed(SECRET, salt="another"),
-        "of somebody else": signed(SECRET, who="admin").partition(".")[0] + good[good.index(".") :],
+        "of somebody else": other.partition(".")[0] + good[good.index(".") :],
         "too old": signed(SECRET, age=last + 2),
-        "not a name": signed(SECRET, who=7),
+        "not a session": signed(SECRET, who="local"),
+        "not a name": signed(SECRET, who=(7, "a session")),
+        "of another password": signed(SECRET, bound_to="admin\0correct horse"),
         "cut": good[:-1],
         "empty": "",
         "nonsense": "a.b.c",
@@ -160,8 +173,50 @@ async def test_two_dashboards_of_one_machine_keep_their_visitors(queue: Queue) -
 
 
 def test_a_secret_that_can_be_guessed_is_refused() -> None:
-    with pytest.raises(BadInput, match="16 characters at least"):
+    with pytest.raises(BadInput, match="32 characters at least"):
         Seats("short")
+
+
+async def test_a_copied_cookie_ends_when_its_session_is_left(queue: Queue) -> None:
+    app = dashboard(queue, access=Password(WORDS), secret=SECRET)
+    form = {"user": "admin", "password": WORDS}
+    async with (
+        visiting(queue, OneTimeLink(), app=app) as one,
+        visiting(queue, OneTimeLink(), app=app) as other,
+    ):
+        await one.post("/login", data=form)
+        await other.post("/login", data=form)
+        copied = f"{COOKIE}={one.cookies[COOKIE]}"
+        assert one.cookies[COOKIE] != other.cookies[COOKIE]
+        assert (await one.post("/leave")).status_code == 303
+        assert not await is_in(one)
+        assert not await is_in(one, cookie=copied)
+        assert await is_in(other)  # the same name, another session
+
+
+async def test_a_cookie_ends_with_the_password_it_was_given_for(queue: Queue) -> None:
+    form = {"user": "admin", "password": WORDS}
+    async with visiting(queue, Password(WORDS)) as before:
+        await before.post("/login", data=form)
+        cookie = f"{COOKIE}={before.cookies[COOKIE]}"
+    for access, holds in (
+        (Password(WORDS), True),  # another process with the same secret, or a restart
+        (Password("another horse"), False),
+        (Password(WORDS, "ada"), False),
+        (OneTimeLink(), False),
+    ):
+        async with visiting(queue, access) as after:
+            assert await is_in(after, cookie=cookie) is holds
+
+
+def test_sessions_that_were_left_are_forgotten_when_their_cookies_have_ended() -> None:
+    now = 0.0
+    revoked = Revoked(100.0, lambda: now)
+    for n in range(10):
+        revoked.add(str(n))
+        now += 20.0
+    assert ("9" in revoked, "0" in revoked) == (True, False)
+    assert len(revoked) <= 6
 
 
 # ── the password ──
@@ -212,54 +267,109 @@ async def test_programs_send_name_and_password_as_basic(
     assert answer.status_code == (200 if let_in else 303)
 
 
-async def test_after_many_wrong_answers_none_is_read_from_there(
+class Moved:
+    """A clock that is moved, and a sleep that moves it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.waits: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await asyncio.sleep(0)
+
+    @property
+    def throttle(self) -> Throttle:
+        return Throttle(lambda: self.now, self.sleep)
+
+
+async def test_wrong_passwords_lock_nobody_out(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    now = 0.0
-    app = dashboard(queue, access=Password(WORDS, patience=Patience(lambda: now)))
-    access = OneTimeLink()  # not asked: the app is given
+    moved = Moved()
+    app = dashboard(queue, access=Password(WORDS, throttle=moved.throttle), secret=SECRET)
     async with (
-        visiting(queue, access, "10.0.0.1", app=app) as thief,
-        visiting(queue, access, "10.0.0.2", app=app) as owner,
+        visiting(queue, OneTimeLink(), "10.0.0.1", app=app) as inside,
+        visiting(queue, OneTimeLink(), "10.0.0.1", app=app) as thief,
+        visiting(queue, OneTimeLink(), "10.0.0.1", app=app) as owner,
+        visiting(queue, OneTimeLink(), "10.0.0.2", app=app) as elsewhere,
     ):
-        right = basic("admin", WORDS)
-        for _ in range(MANY):
-            assert not await is_in(thief, authorization=basic("admin", "guess"))
-        assert not await is_in(thief, authorization=right)
         form = {"user": "admin", "password": WORDS}
-        refused = await thief.post("/login", data=form)
-        assert refused.status_code == 429
-        assert "Wait a minute" in refused.text
-        assert await is_in(owner, authorization=right)
+        assert (await inside.post("/login", data=form)).status_code == 303
+        for _ in range(100):
+            assert not await is_in(thief, authorization=basic("admin", "guess"))
+        moved.waits.clear()
+        assert await is_in(inside)
+        assert moved.waits == []  # who is in stays in, at once
         assert (await owner.post("/login", data=form)).status_code == 303
-        now += FORGIVEN
-        assert await is_in(thief, authorization=right)
-    assert caplog.messages.count('web.refused from="10.0.0.1"') == MANY
+        assert await is_in(thief, authorization=basic("admin", WORDS))
+        assert moved.waits == [LONGEST] * 2  # the right password, after a bounded wait
+        assert (await elsewhere.post("/login", data=form)).status_code == 303
+        assert moved.waits[2] < LONGEST
+        moved.now += FORGIVEN
+        moved.waits.clear()
+        assert (await owner.post("/login", data=form)).status_code == 303
+        assert moved.waits == []
+    assert caplog.messages.count('web.refused from="10.0.0.1"') == 100
 
 
-async def test_a_wrong_answer_makes_the_next_one_wait(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[float] = []
-    sleep = asyncio.sleep
+async def test_behind_a_named_proxy_each_client_is_counted_for_itself(queue: Queue) -> None:
+    moved = Moved()
+    access = Password(WORDS, throttle=moved.throttle)
+    app = dashboard(queue, access=access, secret=SECRET, proxies=["10.0.0.0/24"])
+    async with visiting(queue, access, "10.0.0.1", app=app) as client:
 
-    async def counted(seconds: float) -> None:
-        waits.append(seconds)
-        await sleep(0)
+        async def waited(password: str, forwarded: str) -> float:
+            moved.waits.clear()
+            headers = {"authorization": basic("admin", password), "x-forwarded-for": forwarded}
+            await is_in(client, **headers)
+            return moved.waits[0] if moved.waits else 0.0
 
-    monkeypatch.setattr("howdah.web.access.password.asyncio.sleep", counted)
-    async with visiting(queue, Password(WORDS)) as client:
+        for _ in range(10):
+            await waited("guess", "203.0.113.7")
+        assert await waited("guess", "203.0.113.7") == LONGEST
+        assert await waited("guess", "192.0.2.1, 203.0.113.7, 10.0.0.9") == LONGEST
+        assert await waited(WORDS, "203.0.113.8") == 0.0
+        assert await waited(WORDS, "203.0.113.7, 203.0.113.8") == 0.0
+
+
+async def test_tries_side_by_side_are_not_cheaper(queue: Queue) -> None:
+    moved = Moved()
+    async with visiting(queue, Password(WORDS, throttle=moved.throttle)) as client:
 
         async def tried(password: str) -> int:
             form = {"user": "admin", "password": password}
             return (await client.post("/login", data=form)).status_code
 
-        # side by side: each counts from its beginning, so none is free but the first
+        # each counts from its beginning, so none is free but the first
         assert await asyncio.gather(*(tried("guess") for _ in range(10))) == [403] * 10
         assert await tried(WORDS) == 303
         assert await tried(WORDS) == 303
     before = [*range(10), 10, 10]  # wrong answers that each found; a right one takes itself back
-    assert [one for one in waits if one] == [min(0.1 * 2**n, LONGEST) for n in before if n]
+    assert moved.waits == [min(0.1 * 2**n, LONGEST) for n in before if n]
+
+
+async def test_a_wrong_token_waits_and_the_right_one_never_does(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    moved = Moved()
+    monkeypatch.setattr("howdah.web.app.Throttle", lambda: moved.throttle)
+    token = "t" * 32
+    async with visiting(queue, OneTimeLink(), token=token) as client:
+        for _ in range(10):
+            assert not await is_in(client, authorization="Bearer guess")
+        assert moved.waits == [min(0.1 * 2**n, LONGEST) for n in range(1, 10)]
+        assert await is_in(client, authorization=f"Bearer {token}")
+        assert not await is_in(client)
+        assert len(moved.waits) == 9
+    assert caplog.messages.count('web.refused from="127.0.0.1"') == 10
+
+
+async def test_a_token_of_the_application_is_no_guess(queue: Queue) -> None:
+    access = Mine(lambda request: "ada" if "authorization" in request.headers else None)
+    async with visiting(queue, access, token="t" * 32) as client:
+        for _ in range(3):
+            assert await is_in(client, authorization="Bearer of the application")
 
 
 def test_both_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,28 +396,101 @@ def test_a_short_password_is_refused(password: str) -> None:
         Password(password)
 
 
-# ── patience ──
+# ── the throttle ──
 
 
-def test_patience_forgets_and_does_not_grow_for_ever() -> None:
-    now = 0.0
-    patience = Patience(lambda: now)
+def test_the_throttle_forgets_and_does_not_grow_for_ever() -> None:
+    moved = Moved()
+    throttle = moved.throttle
     for n in range(REMEMBERED + 50):
-        patience.count(str(n))
-    assert patience.wait("0") == 0.0  # the oldest made room
-    assert patience.wait(str(REMEMBERED + 49)) == 0.2
-    now += FORGIVEN
-    assert patience.wait(str(REMEMBERED + 49)) == 0.0
+        throttle.count(str(n))
+        moved.now += 1.0
+    assert throttle.wait("0") == throttle.wait("new")  # the oldest made room
+    assert throttle.wait(str(REMEMBERED + 49)) > 0.0
+    moved.now += FORGIVEN
+    assert throttle.wait(str(REMEMBERED + 49)) == 0.0
 
 
-def test_a_right_answer_takes_back_its_own_try_and_no_other() -> None:
-    patience = Patience()
+async def test_a_right_answer_takes_back_its_own_try_and_no_other() -> None:
+    moved = Moved()
+    throttle = moved.throttle
     for _ in range(3):
-        patience.count("here")
-    tried = patience.count("here")
-    before = patience.wait("here")
-    patience.forgive("here", tried)
-    assert (before, patience.wait("here")) == (1.6, 0.8)
+        throttle.count("here")
+        moved.now += 1.0
+    async with throttle.attempt("here") as one:
+        assert throttle.wait("here") == 1.6
+        one.right = True
+    assert throttle.wait("here") == 0.8
+
+
+def test_guesses_from_many_addresses_slow_each_other_down() -> None:
+    throttle = Moved().throttle
+    waits: list[float] = []
+    for n in range(200):
+        waits.append(throttle.wait(f"10.0.0.{n}"))
+        throttle.count(f"10.0.0.{n}")
+    assert waits[:20] == [0.0] * 20
+    assert waits[20] == 0.2
+    assert waits[-1] == LONGEST
+
+
+async def test_how_many_tries_wait_is_bounded_and_shared_out() -> None:
+    held = asyncio.Event()
+    throttle = Throttle(lambda: 0.0, lambda _: held.wait())
+    for _ in range(20):
+        throttle.count("earlier")
+
+    refusals: set[tuple[int, str]] = set()
+
+    async def tried(client: str) -> bool:
+        try:
+            async with throttle.attempt(client):
+                return True
+        except HTTPException as refused:
+            refusals.add((refused.status_code, str(refused.headers)))
+            return False
+
+    async with asyncio.TaskGroup() as group:
+        flood = [group.create_task(tried("flood")) for _ in range(FULL)]
+        await asyncio.sleep(0)
+        assert sum(task.done() for task in flood) == FULL - SHARED
+        others = [group.create_task(tried(f"one of {n}")) for n in range(FULL)]
+        await asyncio.sleep(0)
+        assert sum(task.done() for task in others) == SHARED
+        held.set()
+    assert sum(task.result() for task in flood + others) == FULL
+    assert refusals == {(429, "{'Retry-After': '10'}")}
+    assert await tried("flood")  # all have left
+
+
+# ── where a request comes from ──
+
+
+@pytest.mark.parametrize(
+    ("sender", "forwarded", "client"),
+    [
+        ("203.0.113.1", ["198.51.100.1"], "203.0.113.1"),  # anybody can send the header
+        ("10.0.0.1", ["198.51.100.1"], "198.51.100.1"),
+        ("::ffff:10.0.0.1", ["198.51.100.1"], "198.51.100.1"),
+        ("10.0.0.1", ["192.0.2.9, 198.51.100.1"], "198.51.100.1"),  # the left may be invented
+        ("10.0.0.1", ["192.0.2.9", "198.51.100.1, 10.0.0.2"], "198.51.100.1"),
+        ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+        ("10.0.0.1", ["198.51.100.1:4711"], "198.51.100.1"),
+        ("10.0.0.1", ["[2001:db8::1]:4711"], "2001:db8::1"),
+        ("10.0.0.1", ["2001:db8::1"], "2001:db8::1"),
+        ("10.0.0.1", ["198.51.100.1, nonsense"], "10.0.0.1"),
+        ("10.0.0.1", [""], "10.0.0.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("a socket", ["198.51.100.1"], "a socket"),
+    ],
+)
+def test_forwarded_for_counts_past_named_proxies_only(
+    sender: str, forwarded: list[str], client: str
+) -> None:
+    headers = [(b"x-forwarded-for", said.encode()) for said in forwarded]
+    request = Request({"type": "http", "client": (sender, 1), "headers": headers})
+    assert Proxies(["10.0.0.0/24"]).client(request) == client
+    assert Proxies().client(request) == sender
 
 
 @pytest.mark.parametrize(

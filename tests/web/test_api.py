@@ -21,7 +21,7 @@ from howdah.web.api.described import CALLS
 from howdah.web.serve import bind
 from tests.support.waiting import eventually
 
-TOKEN = "a token for tests"
+TOKEN = "a token for tests, 32 characters long"
 API = "/api/v1"
 
 

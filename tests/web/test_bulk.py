@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,17 @@ from howdah.errors import BadInput
 from howdah.events import Progressed
 from howdah.ids import new_id
 from howdah.job import Job
-from howdah.observe import Count, Filter, crew, failures, page, reprioritise
+from howdah.observe import (
+    Count,
+    Filter,
+    crew,
+    failures,
+    page,
+    pause,
+    reprioritise,
+    resume,
+    run_now,
+)
 from howdah.states import State
 from howdah.web import bulk
 from howdah.web.actions import Action
@@ -25,9 +35,9 @@ from howdah.web.bulk import counted as counting
 from howdah.web.bulk import walk
 from howdah.web.desk import Desk, Settings
 from tests.support.waiting import eventually
-from tests.web.serving import anybody, served
+from tests.web.serving import anybody, hands, served
 
-SECRET = "the same for all processes"
+SECRET = "the same for all processes, 32 characters"
 CANCEL = bulk.Order(action=Action.CANCEL, filter=Filter(job_type=("mail",)), who="ann")
 
 
@@ -308,6 +318,53 @@ async def test_nobody_stays_when_it_is_done_and_the_queue_knows_no_more_than_bef
     await ended(queue, id)
     await eventually(lambda: _is_empty(queue))
     assert dict(queue.handlers) == {}
+
+
+async def test_nobody_stays_for_a_bulk_job_that_is_due_in_another_century(
+    desk: Desk, queue: Queue
+) -> None:
+    """Whoever may enqueue may date a job as they like: no worker waits for it."""
+    await queue.enqueue(bulk.BULK, {}, run_at=datetime(2090, 1, 1, tzinfo=UTC))
+    bulk.hands_of(desk).needed()
+    await eventually(lambda: hands() == [])
+    assert await crew(queue.store) == []
+    await made(queue, 3)  # and it keeps nobody from what is due
+    id = await bulk.start(desk, "ann", Action.CANCEL, Filter(job_type=("mail",)))
+    assert (await ended(queue, id)).result == {"matched": 3, "moved": 3}
+    await eventually(lambda: hands() == [])
+    assert await crew(queue.store) == []
+
+
+async def test_nobody_stays_for_bulk_jobs_that_are_paused(desk: Desk, queue: Queue) -> None:
+    await pause(queue.store, bulk.BULK)
+    id = await bulk.start(desk, "ann", Action.CANCEL, Filter(job_type=("mail",)))
+    await eventually(lambda: hands() == [])
+    assert await crew(queue.store) == []
+    await resume(queue.store, bulk.BULK)
+    bulk.hands_of(desk).needed()
+    assert (await ended(queue, id)).result == {"matched": 0, "moved": 0}
+
+
+async def test_a_retry_that_is_due_soon_is_waited_for_and_a_later_one_is_not(
+    desk: Desk, queue: Queue
+) -> None:
+    await made(queue, 1)
+    id = await ordered(queue, CANCEL, desk.secret)
+    for seconds, stays in ((3600, False), (1, True)):
+        (claim,) = await queue.claim([bulk.BULK], 1, worker_id="w")
+        await queue.fail_many([claim], ["lost"], retry=True)
+        await queue.store.fetch(
+            "update howdah.jobs set run_at = howdah.clock() + make_interval(secs => $2) "
+            "where id = $1",
+            id,
+            float(seconds),
+        )
+        bulk.hands_of(desk).needed()
+        if stays:
+            assert (await ended(queue, id)).result == {"matched": 1, "moved": 1}
+        else:
+            await eventually(lambda: hands() == [])
+            await run_now(queue.store, [id])
 
 
 async def test_a_cancelled_job_tells_who_cancelled_it(desk: Desk, queue: Queue) -> None:

@@ -33,7 +33,7 @@ from tests.stories.server import PgServer
 from tests.web.serving import Served, anybody, served_app
 
 PAUSE = "/types/letters/pause"
-TOKEN = "the token of a program"
+TOKEN = "the token of a program, 32 characters"
 PROGRAM = {"authorization": f"Bearer {TOKEN}"}
 
 
@@ -105,7 +105,7 @@ async def test_an_empty_token_opens_nothing_and_a_short_one_is_refused(
     async with entering(queue, OneTimeLink()) as client:
         assert (await client.get("/", headers={"authorization": "Bearer "})).status_code == 401
     monkeypatch.setenv("HOWDAH_WEB_TOKEN", "short")
-    with pytest.raises(BadInput, match="8 characters at least"):
+    with pytest.raises(BadInput, match="32 characters at least"):
         dashboard(queue, access=OneTimeLink())
 
 

@@ -30,6 +30,7 @@ from howdah.web import live
 from howdah.web.desk import Desk, Settings
 from howdah.web.live import Live, Pace
 from howdah.web.page import Page
+from howdah.web.visitor import Visitor, admit
 from tests.support.waiting import eventually
 from tests.web.serving import served_app
 
@@ -75,8 +76,7 @@ class Named:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        request.state.who = request.headers.get("who", "somebody")
+        admit(scope, Visitor(Request(scope).headers.get("who", "somebody"), ""))
         await self._app(scope, receive, send)
 
 

@@ -114,7 +114,7 @@ async def test_a_browser_never_leaves_the_prefix(
 async def test_refusals_and_redirects_stay_below_the_prefix_too(
     queue: Queue, place: Callable[[ASGIApp], ASGIApp]
 ) -> None:
-    app = dashboard(queue, access=Mine(lambda request: request.headers.get("x-me")), token="x" * 9)
+    app = dashboard(queue, access=Mine(lambda request: request.headers.get("x-me")), token="x" * 32)
     transport = httpx.ASGITransport(place(app))
     async with httpx.AsyncClient(
         transport=transport, base_url="http://localhost", headers={"x-me": "ada"}
@@ -130,7 +130,7 @@ async def test_refusals_and_redirects_stay_below_the_prefix_too(
         gone = await client.get(f"{PREFIX}/static/nothing.css")
         assert gone.status_code == 404
         assert f'href="{PREFIX}/static/howdah.css' in gone.text
-        headers = {"authorization": f"Bearer {'x' * 9}", "x-me": ""}
+        headers = {"authorization": f"Bearer {'x' * 32}", "x-me": ""}
         acted = await client.post(f"{PREFIX}/types/letters/pause", headers=headers)
         assert acted.headers["location"] == f"{PREFIX}/types/letters"
         assert f"Path={PREFIX};" in acted.headers["set-cookie"]

@@ -22,7 +22,7 @@ from howdah.web.api.described import CALLS, document
 from tests.web.axe import axe_finds_nothing
 from tests.web.serving import Served, anybody, served
 
-TOKEN = "a token for tests"
+TOKEN = "a token for tests, 32 characters long"
 EXAMPLES = 5  # per call and phase
 CONFIG = """
 [generation]

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from howdah.web import refusal
 from howdah.web.desk import quoted
 from howdah.web.paths import inner_path, remembered
+from howdah.web.visitor import without_visitor
 
 _log = logging.getLogger("howdah.web")
 
@@ -47,7 +48,7 @@ class Answers:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope, begun = remembered(scope), False
+        scope, begun = without_visitor(remembered(scope)), False
 
         async def with_headers(message: Message) -> None:
             nonlocal begun

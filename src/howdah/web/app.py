@@ -17,18 +17,21 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from howdah.client import Queue
 from howdah.errors import HowdahError
 from howdah.metrics.prometheus import CONTENT_TYPE, prometheus
 from howdah.web import api, bulk, pages, refusal
-from howdah.web.access import Access, Seats
+from howdah.web.access import Access, Password, Seats
+from howdah.web.access.client import Proxies
+from howdah.web.access.throttle import Throttle
 from howdah.web.answer import Answers
 from howdah.web.desk import Desk, Settings, desk_of
 from howdah.web.gate import Gate, checked_token
 from howdah.web.live import Live
+from howdah.web.visitor import closed
 
 TOKEN = "HOWDAH_WEB_TOKEN"  # noqa: S105 - the name of a variable
 SECRET = "HOWDAH_WEB_SECRET"  # noqa: S105
@@ -43,6 +46,7 @@ def dashboard(
     within: timedelta = timedelta(seconds=2),
     title: str = "howdah",
     hosts: Sequence[str] = ("*",),
+    proxies: Sequence[str] = (),
     token: str | None = None,
     secret: str | None = None,
 ) -> Starlette:
@@ -52,6 +56,7 @@ def dashboard(
     never shown. A look may take the database as long as `within`. `token` (HOWDAH_WEB_TOKEN) lets
     programs in with `Authorization: Bearer …`; several processes that serve one dashboard need one
     `secret` (HOWDAH_WEB_SECRET). `hosts` are the names that a request may call this server.
+    `proxies` are the proxies whose X-Forwarded-For says where a request comes from.
     """
     settings = Settings(
         read_only=read_only,
@@ -59,20 +64,20 @@ def dashboard(
         within=within,
         title=title,
     )
-    seats = Seats(secret or os.environ.get(SECRET))
+    bound_to = access.credential if isinstance(access, Password) else ""
+    seats = Seats(secret or os.environ.get(SECRET), bound_to=bound_to)
     doors = list(access.doors(seats))
+    public = [*doors, Mount("/static", StaticFiles(packages=[("howdah.web", "static")]))]
     shown = pages.all_pages()
-    routes: list[BaseRoute] = [
-        *doors,
+    private: list[Route] = [
         *shown,
         *pages.all_actions(),
         Live(shown).route,
         *api.routes(),
         Route("/metrics", _metrics, methods=["GET"]),
-        Mount("/static", StaticFiles(packages=[("howdah.web", "static")])),
     ]
     app = Starlette(
-        routes=routes,
+        routes=[*public, *map(closed, private)],  # what is public comes first: see gate.py
         middleware=[
             Middleware(Answers),
             Middleware(
@@ -82,7 +87,9 @@ def dashboard(
                 read_only=read_only,
                 token=checked_token(token or os.environ.get(TOKEN)),
                 hosts=hosts,
-                open_paths=frozenset(door.path for door in doors if isinstance(door, Route)),
+                public=public,
+                proxies=Proxies(proxies),
+                throttle=Throttle(),
             ),
             Middleware(bulk.LeftBehind),
             Middleware(GZipMiddleware, minimum_size=1000),

@@ -17,7 +17,9 @@ import msgspec
 from starlette.requests import HTTPConnection
 
 from howdah.client import Queue
+from howdah.printable import clean_json
 from howdah.store import Store
+from howdah.web.visitor import visitor_of
 
 _log = logging.getLogger("howdah.web")
 
@@ -55,15 +57,10 @@ class Desk:
 
 def quoted(value: object) -> str:
     """Write a value as a JSON string without anything that breaks a line or steers a terminal."""
-    said = json.dumps(str(value), ensure_ascii=False)
-    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in said)
+    return clean_json(json.dumps(str(value), ensure_ascii=False))
 
 
 def desk_of(request: HTTPConnection) -> Desk:
-    """Return the desk that a request came to."""
+    """Return the desk that a request came to; refuse when nobody was let in."""
+    visitor_of(request)
     return request.app.state.desk
-
-
-def who_of(request: HTTPConnection) -> str:
-    """Say who sent a request; the gate has asked."""
-    return request.state.who

@@ -25,6 +25,7 @@ from howdah.observe.count import Count
 from howdah.observe.overview import Lane, Minute
 from howdah.version import VERSION
 from howdah.web.paths import inner_path, outer
+from howdah.web.visitor import visitor_in
 
 NOTHING = "\u2013"  # where there is no value
 USUAL = int(Priority.DISCOVERED)
@@ -185,12 +186,13 @@ def _context(request: Request, context: dict[str, Any]) -> tuple[dict[str, Any],
         return outer(request, path, **query)
 
     desk = request.app.state.desk
+    visitor = visitor_in(request.scope)
     known: dict[str, Any] = {
         "url": url,
         "path": inner_path(request.scope),
         "query": request.url.query,
-        "who": getattr(request.state, "who", None),
-        "pledge": getattr(request.state, "pledge", ""),
+        "who": None if visitor is None else visitor.who,
+        "pledge": "" if visitor is None else visitor.pledge,
         "settings": desk.settings,
         "said": getattr(request.state, "said", None),
         "live": None,

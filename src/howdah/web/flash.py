@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from howdah.web.paths import outer, place
+from howdah.web.paths import is_https, outer, place
 
 COOKIE = "howdah_said"
 LONGEST = 500
@@ -25,6 +25,7 @@ def redirect(request: Request, path: str, said: str) -> Response:
         quote(said[:LONGEST]),
         max_age=60,
         path=place(request),
+        secure=is_https(request),
         httponly=True,
         samesite="strict",
     )

@@ -11,6 +11,7 @@ by itself, so it needs neither. In read-only mode nothing unsafe passes at all.
 from __future__ import annotations
 
 import hmac
+import logging
 import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -18,19 +19,25 @@ from urllib.parse import urlsplit
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from howdah.errors import BadInput
 from howdah.web import refusal
 from howdah.web.access import Access, Seats
+from howdah.web.access.client import Proxies, address_of, remember_client
+from howdah.web.access.throttle import Throttle
 from howdah.web.body import body_of, fields
-from howdah.web.paths import inner_path
+from howdah.web.desk import quoted
+from howdah.web.visitor import Visitor, admit
+
+_log = logging.getLogger("howdah.web")
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PLEDGE = "pledge"  # the field of a form
 PLEDGE_HEADER = "x-howdah-pledge"
 PROGRAM = "token"  # who a bearer token is, in the audit line
-SHORTEST = 8  # characters of a token
+SHORTEST = 32  # characters of a token: 128 bits, if it was drawn as hex digits
 _HOST = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?", re.ASCII)
 
 
@@ -46,7 +53,9 @@ class Gate:
         read_only: bool,
         token: str | None,
         hosts: Sequence[str],
-        open_paths: frozenset[str],
+        public: Sequence[BaseRoute],
+        proxies: Proxies,
+        throttle: Throttle,
     ) -> None:
         self._app = app
         self._access = access
@@ -54,13 +63,18 @@ class Gate:
         self._read_only = read_only
         self._token = token
         self._hosts = [host.lower() for host in hosts]
-        self._open_paths = open_paths
+        self._public = public
+        self._proxies = proxies
+        self._throttle = throttle  # of wrong tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
+        if scope["type"] != "http":
+            raise RuntimeError(f"the dashboard does not speak {scope['type']}")
         request = Request(scope, receive)
+        remember_client(scope, self._proxies)
         if not self._is_called_right(request):
             refused = "this dashboard does not go by the name in the Host header"
             await PlainTextResponse(refused, 400)(scope, receive, send)
@@ -68,7 +82,7 @@ class Gate:
         try:
             receive = await self._let_in(request, receive)
         except HTTPException as refused:
-            response = refusal.response(request, refused.status_code, refused.detail)
+            response = await refusal.on_http_error(request, refused)
             await response(scope, receive, send)
             return
         await self._app(scope, receive, send)
@@ -91,16 +105,17 @@ class Gate:
         )
 
     async def _let_in(self, request: Request, receive: Receive) -> Receive:
-        path = inner_path(request.scope)
-        if path in self._open_paths or path.startswith("/static/"):
+        if self._is_public(request.scope):
             self._same_origin(request)
             return receive
         program = self._is_program(request)
         who = PROGRAM if program else await self._access.who(request, self._seats)
         if who is None:
+            await self._slow_down(request)
             raise HTTPException(401, self._access.hint)
-        request.state.who = who
-        request.state.pledge = self._seats.pledge(who)
+        by_cookie = not program and self._seats.who(request) is not None
+        stays = (lambda: self._seats.who(request) is not None) if by_cookie else _always
+        admit(request.scope, Visitor(who, self._seats.pledge(who), stays))
         if request.method in SAFE:
             return receive
         if self._read_only:
@@ -110,13 +125,29 @@ class Gate:
         self._same_origin(request)
         return await self._pledged(request, who)
 
+    def _is_public(self, scope: Scope) -> bool:
+        """Say whether a public route answers this: the routes match it here as they will there.
+
+        They are the first of all routes, so no other can take what they match.
+        """
+        return any(route.matches(scope)[0] is Match.FULL for route in self._public)
+
     def _is_program(self, request: Request) -> bool:
-        kind, _, said = request.headers.get("authorization", "").partition(" ")
+        said = _bearer(request)
         return (
             self._token is not None
-            and kind.lower() == "bearer"
-            and hmac.compare_digest(said.strip().encode(), self._token.encode())
+            and said is not None
+            and hmac.compare_digest(said.encode(), self._token.encode())
         )
+
+    async def _slow_down(self, request: Request) -> None:
+        """Let a wrong token wait for its answer; the right one is too long to be guessed at all."""
+        if self._token is None or not _bearer(request):
+            return
+        address = address_of(request)
+        _log.warning("web.refused from=%s", quoted(address))
+        async with self._throttle.attempt(address):
+            pass
 
     def _same_origin(self, request: Request) -> None:
         """Refuse what another site's page sends; a browser says where it comes from.
@@ -150,6 +181,15 @@ class Gate:
         return again
 
 
+def _always() -> bool:
+    return True
+
+
+def _bearer(request: Request) -> str | None:
+    kind, _, said = request.headers.get("authorization", "").partition(" ")
+    return said.strip() if kind.lower() == "bearer" else None
+
+
 def _leads_here(request: Request, origin: str | None) -> bool:
     if origin is None:
         return True  # not a browser, or none that says; the pledge is still asked for
@@ -164,5 +204,8 @@ def checked_token(token: str | None) -> str | None:
     if not token:
         return None
     if len(token) < SHORTEST:
-        raise BadInput(f"a token for programs has {SHORTEST} characters at least")
+        raise BadInput(
+            f"a token for programs has {SHORTEST} characters at least: "
+            "`openssl rand -hex 32` makes one"
+        )
     return token

@@ -18,10 +18,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 from uuid import UUID
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -32,10 +32,11 @@ from starlette.routing import Match, Route
 
 from howdah.errors import HowdahError, Unreachable
 from howdah.observe.look import spending
-from howdah.web.desk import Desk, desk_of, quoted, who_of
+from howdah.web.desk import Desk, desk_of, quoted
 from howdah.web.page import Page
-from howdah.web.paths import outer
+from howdah.web.paths import root_of
 from howdah.web.recent import LIVE
+from howdah.web.visitor import visitor_of, who_of
 
 _log = logging.getLogger("howdah.web")
 
@@ -133,11 +134,15 @@ class Stage:
         """Stop drawing."""
         self._task.cancel()
 
-    async def watch(self, viewer: Viewer) -> AsyncGenerator[ServerSentEvent]:
-        """Send the page whenever it changed, for as long as a stream lasts."""
+    async def watch(
+        self, viewer: Viewer, stays: Callable[[], bool]
+    ) -> AsyncGenerator[ServerSentEvent]:
+        """Send the page whenever it changed, for as long as a stream or its session lasts."""
         seen, until = 0, time.monotonic() + LASTS
         while not (viewer.left or self._task.done()):
             if self._number != seen:
+                if not stays():
+                    return
                 seen, drawn = self._number, self._drawn
                 yield ServerSentEvent(drawn.data, event=drawn.event)
             elif not await viewer.woken(until):
@@ -231,7 +236,7 @@ class Live:
 
         async def watch() -> AsyncGenerator[ServerSentEvent]:
             with self._seat((who_of(request), said), page, own, job, viewer) as stage:
-                events = stage.watch(viewer)
+                events = stage.watch(viewer, visitor_of(request).stays)
                 try:
                     async for event in events:
                         yield event
@@ -279,10 +284,10 @@ class Live:
 
     def _find(self, request: Request, said: str) -> tuple[Page, Request]:
         """Find the page of a path with its query, and the request that would have asked for it."""
-        parts = urlsplit(said)
+        path, _, query = said.partition("?")
         scope = {**request.scope, LIVE: True}
-        scope["path"] = outer(request, unquote(parts.path))
-        scope["query_string"] = parts.query.encode()
+        scope["path"] = root_of(scope) + unquote(path)
+        scope["query_string"] = query.encode()
         for page in self._pages:
             match, child = page.matches(scope)
             if match is Match.FULL and page.live:

@@ -34,10 +34,13 @@ def serve(
     read_only: bool,
     redact: Sequence[str],
     prefix: str,
+    proxies: Sequence[str],
     say: Callable[[str], None],
 ) -> None:
     """Serve until Ctrl-C or SIGTERM."""
-    app: ASGIApp = dashboard(queue, access=access, read_only=read_only, redact=redact, hosts=hosts)
+    app: ASGIApp = dashboard(
+        queue, access=access, read_only=read_only, redact=redact, hosts=hosts, proxies=proxies
+    )
     server = Server(below(app, prefix) if prefix else app)
 
     async def run(door: socket.socket) -> None:
@@ -65,7 +68,7 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # who is asked for by a proxy is told by TrustedHeader alone
+                proxy_headers=False,  # access/client.py reads them, from named proxies alone
                 timeout_graceful_shutdown=2,
             )
         )

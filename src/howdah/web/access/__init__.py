@@ -1,8 +1,9 @@
 """Access: ways to know who a visitor is.
 
-    seat.py       the signed cookie of somebody who has come in
+    client.py     the address that a request comes from, past trusted proxies
+    seat.py       the signed cookie of somebody who has come in; revoked.py, those who left
     link.py       a link that works once: for the machine's own user
-    password.py   a name and a password; patience.py, what wrong ones cost
+    password.py   a name and a password; throttle.py, what wrong ones cost
     header.py     a proxy has asked already, and says so in a header
     mine.py       the application that the dashboard is mounted in knows
 

@@ -1,12 +1,11 @@
 """Password: a name and a password, asked for on a page of its own.
 
-Programs may send them as HTTP Basic. Wrong answers cost time, and the more there were of late, the
-more; so nobody tries many: patience.py.
+Programs may send them as HTTP Basic. Wrong answers make the next ones wait: throttle.py. A session
+ends with the password that it was entered with: its cookie's signature depends on `credential`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hmac
 import logging
@@ -17,9 +16,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from howdah.errors import BadInput
-from howdah.web import refusal
-from howdah.web.access.patience import Patience, address_of
+from howdah.web.access.client import address_of
 from howdah.web.access.seat import Seats
+from howdah.web.access.throttle import Throttle
 from howdah.web.body import form_of
 from howdah.web.desk import quoted
 from howdah.web.draw import render
@@ -28,7 +27,6 @@ from howdah.web.paths import outer
 _log = logging.getLogger("howdah.web")
 
 SHORTEST = 8
-LATER = "There were too many wrong answers from your address. Wait a minute."
 
 
 class Password:
@@ -37,31 +35,40 @@ class Password:
     hint = "Enter with the name and the password that this dashboard was started with."
 
     def __init__(
-        self, password: str, user: str = "admin", patience: Patience | None = None
+        self, password: str, user: str = "admin", throttle: Throttle | None = None
     ) -> None:
         if len(password) < SHORTEST:
             raise BadInput(f"the password of a dashboard has {SHORTEST} characters at least")
         self._user = user
         self._password = password
-        self._patience = patience or Patience()
+        self._throttle = throttle or Throttle()
+
+    @property
+    def credential(self) -> str:
+        """What a session is bound to."""
+        return f"{self._user}\0{self._password}"
 
     async def who(self, request: Request, seats: Seats) -> str | None:
-        return seats.who(request) or self._basic(request)
+        return seats.who(request) or await self._basic(request)
 
-    def _basic(self, request: Request) -> str | None:
+    async def _basic(self, request: Request) -> str | None:
         kind, _, said = request.headers.get("authorization", "").partition(" ")
-        address = address_of(request)
-        if kind.lower() != "basic" or self._patience.spent(address):
+        if kind.lower() != "basic":
             return None
         try:
             user, _, password = base64.b64decode(said, validate=True).decode().partition(":")
         except ValueError:
             return None
-        if self._right(user, password):
-            return self._user
-        self._patience.count(address)
-        _refused(address)
-        return None
+        return self._user if await self._proves(request, user, password) else None
+
+    async def _proves(self, request: Request, user: str, password: str) -> bool:
+        """Check them after the wait that they have earned."""
+        address = address_of(request)
+        async with self._throttle.attempt(address) as one:
+            one.right = self._right(user, password)
+        if not one.right:
+            _log.warning("web.refused from=%s", quoted(address))
+        return one.right
 
     def _right(self, user: str, password: str) -> bool:
         """Compare both whatever the first says, in a time that tells nothing."""
@@ -74,18 +81,10 @@ class Password:
 
         async def enter(request: Request) -> Response:
             said = dict(await form_of(request))
-            address = address_of(request)
-            if self._patience.spent(address):
-                return refusal.response(request, 429, LATER)
-            wait = self._patience.wait(address)
-            tried = self._patience.count(address)
-            await asyncio.sleep(wait)
-            if not self._right(said.get("user", ""), said.get("password", "")):
-                _refused(address)
+            if not await self._proves(request, said.get("user", ""), said.get("password", "")):
                 return render(
                     request, "login.html", {"user": self._user, "wrong": True}, status_code=403
                 )
-            self._patience.forgive(address, tried)
             response = RedirectResponse(outer(request, "/"), 303)
             seats.give(response, request, self._user)
             return response
@@ -100,7 +99,3 @@ class Password:
             Route("/login", enter, methods=["POST"]),
             Route("/leave", leave, methods=["POST"]),
         ]
-
-
-def _refused(address: str) -> None:
-    _log.warning("web.refused from=%s", quoted(address))

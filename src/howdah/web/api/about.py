@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from howdah.web.api.call import ROOT, Call, Place
 from howdah.web.api.described import ABOUT, CALLS, document, tag_of
@@ -19,7 +19,7 @@ from howdah.web.page import Page
 from howdah.web.paths import outer
 
 
-def routes() -> list[BaseRoute]:
+def routes() -> list[Route]:
     """Return the routes of the API, the fixed paths before those with a part that varies."""
     by_path: dict[str, list[Call]] = {}
     for call in CALLS:

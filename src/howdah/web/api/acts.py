@@ -18,7 +18,7 @@ from howdah.web import actions, bulk
 from howdah.web.actions import Action
 from howdah.web.api.call import Calls
 from howdah.web.api.looks import JobTypeName
-from howdah.web.api.which import LARGEST, Priority, Text, Which
+from howdah.web.api.which import Priority, Text, Which
 from howdah.web.desk import Desk
 
 calls: Calls = Calls()
@@ -26,6 +26,9 @@ calls: Calls = Calls()
 THOUSAND_YEARS = 31_536_000_000  # seconds
 WorkerName = Annotated[str, Meta(min_length=1, max_length=200, pattern="^[^\\u0000]*$")]
 Ids = Annotated[list[UUID], Meta(min_length=1, max_length=10_000)]
+
+
+MOST_ATTEMPTS = 1000  # the option max_attempts_limit, as it is installed
 
 
 class Plain(StrEnum):
@@ -100,7 +103,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     delay: Annotated[
         float, Meta(ge=0, le=THOUSAND_YEARS, description="Not before so many seconds from now.")
     ] = 0
-    max_attempts: Annotated[int, Meta(ge=1, le=LARGEST)] | UnsetType = UNSET
+    max_attempts: Annotated[int, Meta(ge=1, le=MOST_ATTEMPTS)] | UnsetType = UNSET
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

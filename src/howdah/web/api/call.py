@@ -17,7 +17,6 @@ import inspect
 from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Any, get_type_hints
-from urllib.parse import quote, unquote
 from uuid import UUID
 
 import msgspec
@@ -28,8 +27,9 @@ from starlette.types import Scope
 
 from howdah.web.api.asked import Query, read_body
 from howdah.web.api.written import json_answer
-from howdah.web.desk import desk_of, who_of
-from howdah.web.paths import outer
+from howdah.web.desk import desk_of
+from howdah.web.paths import outer, segments
+from howdah.web.visitor import who_of
 
 ROOT = "/api/v1"
 _GIVEN = ("desk", "who", "query", "body")
@@ -142,7 +142,7 @@ class Place(Route):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if scope["type"] != "http":
             return Match.NONE, {}
-        asked = _segments(scope)
+        asked = segments(scope)
         if len(asked) != len(self._segments):
             return Match.NONE, {}
         parts: dict[str, Any] = {}
@@ -158,13 +158,6 @@ class Place(Route):
         assert self.methods is not None
         found = Match.FULL if scope["method"] in self.methods else Match.PARTIAL
         return found, {"endpoint": self.endpoint, "path_params": parts}
-
-
-def _segments(scope: Scope) -> list[str]:
-    """Return the parts of a path below the place where the dashboard is mounted."""
-    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-    above = scope.get("root_path", "").count("/")
-    return [unquote(part) for part in raw.decode("ascii", "replace").split("/")[1 + above :]]
 
 
 def _part(said: str, kind: Any) -> Any:

@@ -18,6 +18,7 @@ from howdah.web.api.call import Calls
 from howdah.web.api.which import LARGEST, Which, WhichPage
 from howdah.web.api.written import shown
 from howdah.web.desk import Desk
+from howdah.web.redact import redacted
 
 calls: Calls = Calls()
 
@@ -102,6 +103,7 @@ async def job(desk: Desk, id: UUID) -> JobLife:
     events = await emitted(desk.store, id, after=last, limit=EVENTS, within=desk.within)
     known = {name: getattr(life.job, name) for name in JobSeen.__struct_fields__}
     known |= {"data": shown(text.data, keys), "result": shown(text.result, keys)}
+    known["errors"] = redacted(life.job.errors, keys)
     return JobLife(
         job=JobSeen(**known),
         at=life.at,

@@ -2,10 +2,11 @@
 
 Comes after  walk.py    which is what it runs
 
-It is there only as long as a bulk job waits or runs: a worker that is alive and takes no other jobs
-would make a queue look served that nobody serves. It has connections of its own, so that a bulk job
-takes none from the pages. A dashboard that is mounted in another app is never told to start, so the
-first request looks whether a bulk job was left behind, and one every half minute after.
+It is there only while there is something to do now: a bulk job that is due, at work, or to be tried
+again soon. A worker that stays and takes no other jobs would make a queue look served, and a bulk
+job may be dated as far away as its producer likes. The worker has its own connections, so it takes
+none from the pages. A dashboard that is mounted in another app is never told to start, so the first
+request looks whether a bulk job was left behind, and one every half minute after.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,10 +24,12 @@ from howdah import observe
 from howdah.client import Queue
 from howdah.errors import BadInput, HowdahError
 from howdah.handler import Rules
+from howdah.observe import TypeNow
 from howdah.registry import Registry
 from howdah.web.bulk.order import BULK
 from howdah.web.bulk.walk import job
 from howdah.web.desk import Desk
+from howdah.web.visitor import visitor_in
 from howdah.worker import Worker
 
 _log = logging.getLogger("howdah.web")
@@ -34,6 +37,7 @@ _log = logging.getLogger("howdah.web")
 SLOTS = 2
 LOOK_EVERY = 30.0  # seconds
 WAIT = 1.0  # seconds between two looks while somebody else runs the last of them
+SOON = timedelta(seconds=30)  # a retry that is due later is found by the next look
 CAP = 1000  # jobs that are counted to see whether a bulk job is among them
 
 
@@ -90,11 +94,15 @@ class Hands:
 
     async def _any_left(self, queue: Queue) -> bool:
         seen = await observe.overview(queue.store, cap=CAP, trend=False)
-        return any(
-            one.waiting or one.scheduled or one.claimed or one.running
-            for one in seen.types
-            if one.job_type == BULK
-        )
+        return any(_to_do(one, seen.at) for one in seen.types if one.job_type == BULK)
+
+
+def _to_do(one: TypeNow, now: datetime) -> bool:
+    """Say whether there is something to do now, or a retry that is worth waiting for."""
+    if one.claimed or one.running:
+        return True
+    soon = one.retrying and one.next_due is not None and one.next_due - now < SOON
+    return one.paused is None and bool(one.waiting or soon)
 
 
 _known: WeakKeyDictionary[Desk, Hands] = WeakKeyDictionary()
@@ -114,7 +122,7 @@ class LeftBehind:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if scope["type"] == "http" and visitor_in(scope) is not None:
             desk: Desk = scope["app"].state.desk
             if not desk.settings.read_only:
                 hands_of(desk).look()

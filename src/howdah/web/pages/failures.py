@@ -20,8 +20,9 @@ from howdah.states import State
 from howdah.web import bulk, flash
 from howdah.web.actions import Action
 from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of, who_of
+from howdah.web.desk import Desk, desk_of
 from howdah.web.page import Page
+from howdah.web.visitor import who_of
 
 SHOWN = 100  # groups
 

@@ -25,6 +25,7 @@ MEANINGS = {
     "are refused.",
     "notify_queue": "Workers are woken by NOTIFY. Its queue is shared by the whole server; when it "
     "is full, enqueueing fails.",
+    "server_release": "Minor releases of PostgreSQL fix errors and security holes.",
     "clock_skew": "Times that a program names are its own clock's; the queue goes by the server's.",
     "dead_rows": "Every claim and every ending leaves dead rows in the hot tables, until vacuum "
     "cleans them away.",

@@ -25,11 +25,12 @@ from howdah.states import State
 from howdah.web import flash, json_tree, timeline
 from howdah.web.actions import Action, on_jobs, told
 from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of, who_of
+from howdah.web.desk import Desk, desk_of
 from howdah.web.filter_form import Wrong
 from howdah.web.page import Page
 from howdah.web.pages.jobs import priority_for
 from howdah.web.redact import redacted
+from howdah.web.visitor import who_of
 
 
 def id_of(request: Request) -> UUID:

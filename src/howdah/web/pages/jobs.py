@@ -29,11 +29,12 @@ from howdah.states import State
 from howdah.web import filter_form, flash
 from howdah.web.actions import Action, on_jobs, told
 from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of, who_of
+from howdah.web.desk import Desk, desk_of
 from howdah.web.filter_form import Form, Wrong
 from howdah.web.page import Page
 from howdah.web.paths import outer
 from howdah.web.recent import recent
+from howdah.web.visitor import who_of
 
 PER_PAGE = 50
 PAGES_BACK = 20  # how many pages the way back remembers

@@ -21,10 +21,11 @@ from howdah.errors import BadInput
 from howdah.web import bulk, filter_form, flash
 from howdah.web.actions import Action
 from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of, who_of
+from howdah.web.desk import Desk, desk_of
 from howdah.web.filter_form import Form, Wrong
 from howdah.web.page import Page
 from howdah.web.pages.jobs import ON_MANY, action_of, priority_for
+from howdah.web.visitor import who_of
 
 _HAPPENS: dict[Action, str] = {
     Action.REQUEUE: "Each of them goes back in line and gets one more attempt.",

@@ -16,9 +16,10 @@ from howdah.states import State
 from howdah.web import actions as acts
 from howdah.web import flash
 from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of, who_of
+from howdah.web.desk import Desk, desk_of
 from howdah.web.page import Page
 from howdah.web.recent import recent
+from howdah.web.visitor import who_of
 
 LONGEST_REASON = 500
 ENDINGS = (State.COMPLETED, State.FAILED, State.CANCELLED)

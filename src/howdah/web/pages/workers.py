@@ -20,8 +20,9 @@ from howdah.observe import WorkerNow
 from howdah.web import actions as acts
 from howdah.web import flash
 from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of, who_of
+from howdah.web.desk import Desk, desk_of
 from howdah.web.page import Page
+from howdah.web.visitor import who_of
 
 KINDS = ("At work", "Silent", "Of another make")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncGenerator, Generator
 
 import pytest
@@ -11,6 +12,11 @@ from howdah import Queue
 from tests.support.database import Database
 from tests.support.databases import Databases, server_for_tests
 from tests.support.shelf import Shelf
+
+# A shell that starts a command in the background lets it ignore SIGINT, and so would every process
+# that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

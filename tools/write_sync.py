@@ -293,7 +293,7 @@ def imports(trees: list[ast.Module], code: str) -> str:
 
 def tidied(code: str) -> str:
     """Sort the imports and format, as every other file is."""
-    ruff = [sys.executable, "-m", "ruff"]
+    ruff = [sys.executable, "-P", "-m", "ruff"]
     for command in (
         ["check", "--quiet", "--fix", "--select", "I", "--stdin-filename", WRITTEN_FILE, "-"],
         ["format", "--quiet", "--stdin-filename", WRITTEN_FILE, "-"],

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from howdah.run import frames
+from howdah.run.process import command
 from howdah.run.tray import Tray
 from howdah.states import State
 from tests.security.app import queue_at
@@ -194,7 +195,7 @@ def test_a_hostile_message_to_a_child_runs_nothing(tmp_path: Path, nth: int, way
     tray = Tray()
     with ours, theirs, closing(tray):
         child = subprocess.Popen(
-            [sys.executable, "-m", "howdah.run.child", str(theirs.fileno()), str(tray.fileno)],
+            command(theirs.fileno(), tray.fileno),
             pass_fds=[theirs.fileno(), tray.fileno],
             stderr=subprocess.PIPE,
         )

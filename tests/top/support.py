@@ -72,10 +72,14 @@ class Shown:
 
 @asynccontextmanager
 async def top(
-    queue: Queue, size: tuple[int, int] = NARROW, *, read_only: bool = False
+    queue: Queue,
+    size: tuple[int, int] = NARROW,
+    *,
+    read_only: bool = False,
+    clock: Callable[[], float] = whole_seconds,
 ) -> AsyncGenerator[Shown]:
     """Open `howdah top` on a queue."""
-    heart = Heart(queue.store, whole_seconds)
+    heart = Heart(queue.store, clock)
     await heart.look()
     app = Top(queue, heart, read_only)
     async with app.run_test(size=size) as pilot:

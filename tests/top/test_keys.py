@@ -170,11 +170,13 @@ async def test_enter_shows_a_type_and_a_worker(queue: Queue) -> None:
         await gate.entered.wait()
         await shown.looks_until("archive", "resize")
         await shown.press("enter")
-        await shown.sees("type  archive", "No live worker knows", "In line, by priority", " 7 ")
+        await shown.looks_until(
+            "type  archive", "No live worker knows", "In line, by priority", " 7 "
+        )
         await shown.press("escape", "3")
         await shown.looks_until("w1")
         await shown.press("enter")
-        await shown.sees("worker  w1", "At work", "resize", "40%", "encoding")
+        await shown.looks_until("worker  w1", "At work", "resize", "40%", "encoding")
         gate.open()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from textual.widgets import Footer, Static
 
 from howdah.client import Queue
 from howdah.errors import HowdahError
+from howdah.observe.look import spending
 from howdah.top import words
 from howdah.top.board import Board
 from howdah.top.deeds import Deed
@@ -42,8 +42,10 @@ class Details(Board):
         read: Read,
         deeds: Mapping[str, Callable[[], Awaitable[Deed] | Deed]] | None = None,
         why: Callable[[], Awaitable[str]] | None = None,
+        hurry: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(queue, read_only)
+        self._hurry = hurry
         self._read = read
         self._deeds = deeds or {}
         self._why = why
@@ -57,13 +59,18 @@ class Details(Board):
         yield Footer(compact=True, show_command_palette=False)
 
     async def look(self) -> float:
-        began = time.monotonic()
-        try:
-            self._text.update(await self._read())
-        except HowdahError as error:
-            self.say(str(error), words.WARN)
-        self._pace.looked(time.monotonic() - began)
+        with spending() as spent:
+            try:
+                self._text.update(await self._read())
+            except HowdahError as error:
+                self.say(str(error), words.WARN)
+        self._pace.looked(spent.seconds)
         return self._pace.wait
+
+    def hurry(self) -> None:
+        if self._hurry is not None:
+            self._hurry()
+        super().hurry()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what can be done here."""

@@ -184,7 +184,7 @@ class Main(Board):
         async def read() -> Group:
             return about.problems((await self._heart.look()).problems)
 
-        self.around.push_screen(Details(self.queue, self.read_only, read))
+        self.around.push_screen(Details(self.queue, self.read_only, read, hurry=self._heart.hurry))
 
     @on(Table.Wanted)
     def _wanted(self, wanted: Table.Wanted) -> None:

@@ -91,7 +91,8 @@ class Wants:
     def _answer(self, verb: str, read: Read, makers: Makers, why: Why | None) -> None:
         board = self._board
         if verb == "details":
-            board.around.push_screen(Details(self._queue, board.read_only, read, makers, why))
+            details = Details(self._queue, board.read_only, read, makers, why, self._heart.hurry)
+            board.around.push_screen(details)
         elif verb == "why" and why is not None:
             board.answer(why())
         elif verb in makers:

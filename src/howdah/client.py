@@ -24,7 +24,7 @@ from howdah.jobtype import JobType
 from howdah.observe import steer
 from howdah.observe.why import Why
 from howdah.observe.why import why as explain
-from howdah.registry import ExceptionType, Registration, Registry, rules
+from howdah.registry import ExceptionTypes, Registration, Registry, rules
 from howdah.run.context import JobContext
 from howdah.states import State, Verb
 from howdah.store import Store, ask, call
@@ -138,9 +138,9 @@ class Queue:
         max_attempts: int = DEFAULT_MAX_ATTEMPTS,
         timeout: timedelta | float | None = None,
         run: Run | None = None,
-        backoff: Backoff | None = None,
-        retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
-        fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+        backoff: Backoff | timedelta | float | None = None,
+        retry_on: ExceptionTypes = Exception,
+        fail_on: ExceptionTypes = (),
         label: str | None = None,
     ) -> Registration: ...
     def job(
@@ -153,9 +153,9 @@ class Queue:
         max_attempts: int = DEFAULT_MAX_ATTEMPTS,
         timeout: timedelta | float | None = None,
         run: Run | None = None,
-        backoff: Backoff | None = None,
-        retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
-        fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+        backoff: Backoff | timedelta | float | None = None,
+        retry_on: ExceptionTypes = Exception,
+        fail_on: ExceptionTypes = (),
         label: str | None = None,
     ) -> JobType[..., Any] | Registration:
         """Register a function as a type of job, bare or with options."""

@@ -21,7 +21,7 @@ from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.jobtype import JobType
 from howdah.observe.why import Why
-from howdah.registry import ExceptionType, Registration
+from howdah.registry import ExceptionTypes, Registration
 from howdah.run.context import JobContext
 from howdah.states import State
 from howdah.store.ask import WorkerHealth
@@ -316,10 +316,9 @@ class SyncQueue:
         max_attempts: int = DEFAULT_MAX_ATTEMPTS,
         timeout: timedelta | float | None = None,
         run: Run | None = None,
-        backoff: Backoff | None = None,
-        retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
-        fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
-        label: str | None = None,
+        backoff: Backoff | timedelta | float | None = None,
+        retry_on: ExceptionTypes = Exception,
+        fail_on: ExceptionTypes = (),
     ) -> SyncRegistration: ...
 
     def job(
@@ -332,10 +331,9 @@ class SyncQueue:
         max_attempts: int = DEFAULT_MAX_ATTEMPTS,
         timeout: timedelta | float | None = None,
         run: Run | None = None,
-        backoff: Backoff | None = None,
-        retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
-        fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
-        label: str | None = None,
+        backoff: Backoff | timedelta | float | None = None,
+        retry_on: ExceptionTypes = Exception,
+        fail_on: ExceptionTypes = (),
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options."""
         registered = self.asynchronous.job(

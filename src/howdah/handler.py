@@ -12,36 +12,75 @@ import inspect
 import random
 import typing
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from types import UnionType
 from typing import Any, Literal, cast
 
 import msgspec
 
 from howdah import payload
 from howdah.errors import BadInput
+from howdah.functions import check_function, check_top_level, parameters_of
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
 from howdah.labels import check_label
-from howdah.reasons import describe, reason_of
-from howdah.signature import Parameter, fingerprint, parameters_of
+from howdah.reasons import describe, reason_of, shown
+from howdah.signature import Parameter, fingerprint
+from howdah.signature import parameters_of as described
+from howdah.waits import YEAR, check_wait
 
 Run = Literal["async", "thread", "process"]
 ExceptionTypes = tuple[type[BaseException], ...]
 
 
-class Backoff(msgspec.Struct, frozen=True):
-    """How long to wait before the next attempt: doubling, spread by chance, capped."""
+_FIRST, _CAP = timedelta(seconds=2), timedelta(hours=1)
 
-    first: timedelta = timedelta(seconds=2)
-    factor: float = 2.0
-    cap: timedelta = timedelta(hours=1)
-    jitter: float = 0.25  # up to this part of the wait is added or taken away
+
+@dataclass(frozen=True, init=False)
+class Backoff:
+    """How long to wait before the next attempt: doubling, spread by chance, capped.
+
+    Lengths are seconds or a timedelta. Without a `cap` it is an hour, or `first` if that is longer.
+    """
+
+    first: timedelta
+    factor: float
+    cap: timedelta
+    jitter: float  # up to this part of the wait is added or taken away
+
+    def __init__(
+        self,
+        first: timedelta | float = _FIRST,
+        factor: float = 2.0,
+        cap: timedelta | float | None = None,
+        jitter: float = 0.25,
+    ) -> None:
+        begin = check_wait("first in Backoff(…)", first, YEAR)
+        values = {
+            "first": begin,
+            "factor": _number("factor in Backoff(…)", factor, 1.0, 1_000_000.0),
+            "cap": max(_CAP, begin) if cap is None else check_wait("cap in Backoff(…)", cap, YEAR),
+            "jitter": _number("jitter in Backoff(…)", jitter, 0.0, 1.0),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def after(self, attempt: int) -> timedelta:
         """Return the wait after the given attempt failed; attempts count from 1."""
-        steps = min(attempt - 1, 64)  # far beyond any cap, and no overflow
-        seconds = min(self.first.total_seconds() * self.factor**steps, self.cap.total_seconds())
+        seconds = self.cap.total_seconds()
+        with suppress(OverflowError):  # far beyond any cap
+            seconds = min(self.first.total_seconds() * self.factor ** (attempt - 1), seconds)
         return timedelta(seconds=seconds * (1 + self.jitter * random.uniform(-1, 1)))  # noqa: S311
+
+
+def _number(what: str, number: object, least: float, most: float) -> float:
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        raise BadInput(f"{what} is a number from {least:g} to {most:g}, not {shown(number)}")
+    if not least <= number <= most:  # which NaN is not either
+        raise BadInput(f"{what} lies between {least:g} and {most:g}, not {shown(number)}")
+    return float(number)
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,24 +102,29 @@ class Handler:
     def __init__(
         self, function: Callable[..., Any], context: type, *, name: str | None = None, rules: Rules
     ) -> None:
-        self.function = function
+        if isinstance(registered := getattr(function, "handler", None), Handler):
+            raise BadInput(
+                f"{registered.where} is the job type {registered.job_type!r} already: "
+                "register its .function to have it under another name"
+            )
+        self.function: Callable[..., Any] = check_function(function)
         self.job_type: str = check_job_type(name if name is not None else function.__name__)
         self.rules = rules
         self._what = f"the payload of {self.job_type}"
         self.run: Run = _way_to_run(function, rules.run)
+        if self.run == "process":
+            check_top_level(function)
         self.awaits_only: bool = self.run == "async" and rules.timeout is None
         self.threads_only: bool = self.run == "thread" and rules.timeout is None
         self.context_name: str | None
         parameters, self.context_name = _parameters(function, context)
-        self._context_first = self.context_name == next(
-            iter(inspect.signature(function).parameters), ""
-        )
+        self._context_first = self.context_name == next(iter(parameters_of(function)), "")
         self._fields = tuple(parameters)
         self._keyword_only = frozenset(
             name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY
         )
         self._shape = _shape(function, self.job_type, parameters)
-        self._decoder = payload.decoder_for(self._shape)
+        self._decoder = _decoder(function, self._shape, parameters)
         self._parameters = parameters
         if rules.label is not None:
             check_label(rules.label, self.job_type, self._fields)
@@ -93,7 +137,7 @@ class Handler:
     @cached_property
     def parameters(self) -> list[Parameter]:
         """The payload's arguments, described for those who do not have the function."""
-        return parameters_of(self._parameters)
+        return described(self._parameters)
 
     @cached_property
     def signature(self) -> str:
@@ -175,16 +219,10 @@ def _parameters(
     function: Callable[..., Any], context: type
 ) -> tuple[dict[str, inspect.Parameter], str | None]:
     """Split a function's parameters into the payload's and the name of the context's."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise BadInput(
-            f"{function.__qualname__} has an annotation that cannot be looked up: {error}. "
-            "Import the name where the function is defined, not only for type checking."
-        ) from None
+    hints = _hints(function)
     wanted: dict[str, inspect.Parameter] = {}
     context_name: str | None = None
-    for name, parameter in inspect.signature(function).parameters.items():
+    for position, (name, parameter) in enumerate(parameters_of(function).items()):
         if parameter.kind in (
             parameter.VAR_POSITIONAL,
             parameter.VAR_KEYWORD,
@@ -195,11 +233,80 @@ def _parameters(
                 f"positional-only parameters cannot be filled ({parameter})"
             )
         hint = hints.get(name, Any)
-        if context_name is None and isinstance(hint, type) and issubclass(hint, context):
+        if isinstance(hint, type) and issubclass(hint, context):
+            if context_name is not None:
+                raise BadInput(
+                    f"{function.__qualname__}: {context_name} and {name} are both annotated "
+                    f"{context.__name__}: a job has one"
+                )
             context_name = name
-        else:
-            wanted[name] = parameter.replace(annotation=hint)
+            continue
+        if any(isinstance(part, type) and issubclass(part, context) for part in _parts(hint)):
+            raise BadInput(
+                f"{function.__qualname__}: {name} is always given: annotate it as "
+                f"{context.__name__} alone, not as {hint}"
+            )
+        if name not in hints and (name == "ctx" or (name == "context" and not position)):
+            raise BadInput(
+                f"{function.__qualname__}: {name} has no annotation, so it would be an argument of "
+                f"the payload. Write {name}: {context.__name__} (from howdah import "
+                f"{context.__name__}), or give it the type of that argument"
+            )
+        wanted[name] = parameter.replace(annotation=hint)
     return wanted, context_name
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise BadInput(
+            f"{function.__qualname__} has an annotation that cannot be looked up: {error}. "
+            "Import the name where the function is defined, not only for type checking."
+        ) from None
+    except Exception as error:
+        raise BadInput(
+            f"{function.__qualname__} has an annotation that is no type: {describe(error)}"
+        ) from None
+
+
+def _parts(hint: object) -> tuple[object, ...]:
+    """Return the types that a union is made of."""
+    is_union = typing.get_origin(hint) in (typing.Union, UnionType)
+    return typing.get_args(hint) if is_union else ()
+
+
+def _decoder(
+    function: Callable[..., Any],
+    shape: type[msgspec.Struct],
+    parameters: Mapping[str, inspect.Parameter],
+) -> msgspec.json.Decoder[Any]:
+    """Make the decoder of a payload; name the parameter whose annotation cannot be decoded."""
+    try:
+        return payload.decoder_for(shape)
+    except Exception as error:
+        for name, parameter in parameters.items():
+            try:
+                payload.decoder_for(parameter.annotation)
+            except Exception as reason:
+                raise _no_decoder(function, name, parameter.annotation, reason) from None
+        raise BadInput(f"{function.__qualname__} cannot be a job: {describe(error)}") from None
+
+
+def _no_decoder(
+    function: Callable[..., Any], name: str, annotation: object, reason: Exception
+) -> BadInput:
+    said = reason_of(reason).partition("\n")[0].removesuffix(" is not supported")
+    shown_type = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    how = (
+        "JSON cannot tell its members apart: take one of them alone, or Any and tell them apart "
+        "in the function"
+        if _parts(annotation) or "union" in said.lower()
+        else "take a type that JSON has, or Any"
+    )
+    return BadInput(
+        f"{function.__qualname__}: no payload can fill {name}: {shown_type}. {how} ({said})"
+    )
 
 
 def _shape(

@@ -7,8 +7,17 @@ text is exact `str`, of bounded length, without NUL characters or half surrogate
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
 LINE = 2_000  # characters of a reason
 TRACEBACK = 16_000
+SHOWN = 200  # characters of a value in an error
+MEMBERS = 3  # exceptions of a group that are named
+_GROUPED = BaseExceptionGroup.__dict__["exceptions"]  # a subclass may say otherwise
 
 
 def reason_of(value: object) -> str:
@@ -19,10 +28,66 @@ def reason_of(value: object) -> str:
         return f"<{name_of(type(value))} that cannot be printed>"
 
 
+def reason_from(given: object) -> str:
+    """Return a reason that somebody gave as any object: text, an exception, data."""
+    value: Any = given
+    try:
+        if isinstance(value, str):
+            return reason_of(value)
+        if value is None:
+            return ""
+        if isinstance(value, BaseException):
+            return describe(value)
+        if isinstance(value, type):
+            return name_of(value)
+        if isinstance(value, dict | list | tuple | set | msgspec.Struct):
+            return shortened(msgspec.json.encode(value).decode(), LINE)
+    except BaseException:  # JSON does not have it, or the object raises: then what it says
+        return _said_by(given)
+    return reason_of(value)
+
+
 def describe(error: BaseException) -> str:
-    """Say in one line what went wrong."""
+    """Say in one line what went wrong; of a group of exceptions, name its members first."""
     name, said = name_of(type(error)), reason_of(error)
-    return shortened(f"{name}: {said}" if said else name, LINE)
+    line = f"{name}: {said}" if said else name
+    if _is_group(error):
+        members = list(itertools.islice(members_of(error), MEMBERS + 1))
+        causes = "; ".join(describe(one) for one in members[:MEMBERS])
+        line = f"{causes}{'; …' if len(members) > MEMBERS else ''} (in {line})"
+    return shortened(line, LINE)
+
+
+def members_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exceptions that a group holds, at any depth, each once; else the one itself."""
+    waiting, seen = [error], {id(error)}
+    while waiting:
+        one = waiting.pop()
+        if not _is_group(one):
+            yield one
+            continue
+        inner = _GROUPED.__get__(one)
+        waiting.extend(e for e in reversed(inner) if id(e) not in seen)
+        seen.update(map(id, inner))
+
+
+def _is_group(error: BaseException) -> bool:
+    return issubclass(type(error), BaseExceptionGroup)  # isinstance would ask the error
+
+
+def shown(value: object) -> str:
+    """Return a value as an error shows what came: its repr, short and on one line."""
+    try:
+        return shortened(" ".join(repr(value).split()), SHOWN)
+    except BaseException:
+        return f"<{name_of(type(value))} that cannot be printed>"
+
+
+def _said_by(value: object) -> str:
+    try:
+        return shortened(repr(value), LINE)
+    except BaseException:
+        return reason_of(value)
 
 
 def name_of(kind: type) -> str:

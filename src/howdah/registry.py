@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from howdah.enqueue import check_max_attempts, check_priority
 from howdah.errors import BadInput, DuplicateJobType
 from howdah.handler import Backoff, Handler, Rules, Run
 from howdah.jobtype import JobType, Surroundings
+from howdah.reasons import name_of, shown
 from howdah.run.context import JobContext
+from howdah.waits import YEAR, check_length, check_wait
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ExceptionType = type[BaseException]
+ExceptionTypes = ExceptionType | Sequence[ExceptionType]
 
 
 class Registry:
@@ -70,23 +73,55 @@ def rules(
     max_attempts: int,
     timeout: timedelta | float | None,
     run: Run | None,
-    backoff: Backoff | None,
-    retry_on: ExceptionType | tuple[ExceptionType, ...],
-    fail_on: ExceptionType | tuple[ExceptionType, ...],
+    backoff: Backoff | timedelta | float | None,
+    retry_on: ExceptionTypes,
+    fail_on: ExceptionTypes,
     label: str | None = None,
 ) -> Rules:
     """Make the rules of a job type, refusing what makes no sense."""
-    if isinstance(timeout, int | float):
-        timeout = timedelta(seconds=timeout)
-    if timeout is not None and timeout <= timedelta():
-        raise BadInput(f"timeout must be longer than nothing, not {timeout}")
     return Rules(
         priority=check_priority(priority),
         max_attempts=check_max_attempts(max_attempts),
-        timeout=timeout,
+        timeout=None if timeout is None else check_length("timeout", timeout),
         run=run,
-        backoff=backoff or Backoff(),
-        retry_on=retry_on if isinstance(retry_on, tuple) else (retry_on,),
-        fail_on=fail_on if isinstance(fail_on, tuple) else (fail_on,),
+        backoff=_backoff(backoff),
+        retry_on=_exception_types("retry_on", retry_on),
+        fail_on=_exception_types("fail_on", fail_on),
         label=label,
     )
+
+
+def _backoff(backoff: Any) -> Backoff:
+    if backoff is None:
+        return Backoff()
+    if isinstance(backoff, Backoff):
+        return backoff
+    if isinstance(backoff, type) or callable(getattr(backoff, "after", None)):
+        raise BadInput(
+            f"backoff is a Backoff, or how long to wait at first, not {shown(backoff)}: "
+            "write Backoff(first=2), or an object of a subclass of Backoff"
+        )
+    return Backoff(first=check_wait("backoff", backoff, YEAR))
+
+
+def _exception_types(what: str, given: object) -> tuple[ExceptionType, ...]:
+    """Return classes of exceptions as a tuple."""
+    kinds: list[object] = (
+        list(cast("list[object]", given))
+        if isinstance(given, list | tuple | set | frozenset)
+        else [given]
+    )
+    for one in kinds:
+        kind: Any = one
+        if isinstance(kind, BaseException):
+            name = name_of(type(kind))
+            raise BadInput(
+                f"{what} takes classes of exceptions, not the exception {shown(kind)}: "
+                f"write {what}={name}"
+            )
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise BadInput(
+                f"{what} is a class of exceptions, or a list of them, not {shown(one)}: "
+                f"write {what}=OSError or {what}=(OSError, ValueError)"
+            )
+    return tuple(cast("list[ExceptionType]", kinds))

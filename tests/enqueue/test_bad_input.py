@@ -75,7 +75,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"run_at": datetime(2030, 1, 1)}, "has no time zone, so nobody can know when that is"),
     ({"run_at": "tomorrow"}, "run_at is a datetime, not 'tomorrow'"),
     ({"run_at": datetime.now(UTC), "delay": 1}, "give run_at or delay, not both"),
-    ({"delay": timedelta(seconds=-1)}, "delay must not lie in the past"),
+    ({"delay": timedelta(seconds=-1)}, "delay=-1.0 s is less than nothing"),
     ({"max_attempts": 0}, "max_attempts is at least 1, not 0"),
     ({"max_attempts": -3}, "max_attempts is at least 1, not -3"),
     ({"max_attempts": "3"}, "max_attempts is a whole number, not '3'"),
@@ -174,9 +174,15 @@ async def test_two_functions_under_one_type_are_refused_and_both_are_named(queue
         async def second() -> None: ...  # pyright: ignore[reportUnusedFunction]
 
 
+def positional(*args: int) -> None: ...
+
+
+def keywords(**kwargs: int) -> None: ...
+
+
 SIGNATURES: list[tuple[Callable[..., object], str]] = [
-    (lambda *args: None, "cannot be filled"),  # pyright: ignore[reportUnknownLambdaType]
-    (lambda **kwargs: None, "cannot be filled"),  # pyright: ignore[reportUnknownLambdaType]
+    (positional, "cannot be filled"),
+    (keywords, "cannot be filled"),
 ]
 
 

@@ -9,6 +9,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NoReturn, cast
 
 import msgspec
@@ -305,9 +306,20 @@ async def improvise_async(ctx: JobContext, script: str) -> object:
     return improvised(ctx, script)
 
 
+class RaisingBackoff(Backoff):
+    def after(self, attempt: int) -> timedelta:
+        raise ArithmeticError("no wait for you")
+
+
+class WordyBackoff(Backoff):
+    def after(self, attempt: int) -> timedelta:
+        return cast("timedelta", "soon")
+
+
 BAD_RULES: dict[str, Any] = {
     "rule": {"retry_on": Rule},
-    "backoff": {"backoff": Backoff(first=cast("Any", 5))},
+    "backoff": {"backoff": RaisingBackoff()},
+    "wait": {"backoff": WordyBackoff()},
 }
 
 
@@ -348,7 +360,12 @@ def bad_by_backoff() -> NoReturn:
     raise OSError("of the culprit")
 
 
-RULED: dict[str, Any] = {"rule": bad_by_rule, "backoff": bad_by_backoff}
+@_queue.job(run="process", **BAD_RULES["wait"])
+def bad_by_wait() -> NoReturn:
+    raise OSError("of the culprit")
+
+
+RULED: dict[str, Any] = {"rule": bad_by_rule, "backoff": bad_by_backoff, "wait": bad_by_wait}
 CULPRITS: dict[bool, dict[str, Callable[..., Any]]] = {
     True: {"bad": bad_async, "bad_result": bad_result_async, "bad_event": bad_event_async},
     False: {one.handler.job_type: one.function for one in (bad, bad_result, bad_event)},

@@ -146,8 +146,10 @@ async def test_what_the_database_refuses_fails_one_attempt(
 
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("step", ["rule", "backoff"])
-async def test_rules_that_raise_fail_one_attempt(queue: Queue, run: Run, step: str) -> None:
+@pytest.mark.parametrize("step", ["rule", "backoff", "wait"])
+async def test_rules_that_raise_fail_one_attempt(
+    queue: Queue, run: Run, step: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """In a child the rules are those of its module, so a child has functions of their own."""
     hostile_jobs.register(queue, run)
     rules: dict[str, Any] = hostile_jobs.BAD_RULES[step]
@@ -160,6 +162,23 @@ async def test_rules_that_raise_fail_one_attempt(queue: Queue, run: Run, step: s
     assert job.status is State.FAILED
     assert "the outcome could not be decided" in job.last_error
     assert "of the culprit" in job.errors[0]["traceback"], "what the handler raised is kept, too"
+    logged = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
+    assert any(f"job.fail id={job.id} " in line for line in logged), "and the log says so"
+
+
+@pytest.mark.parametrize("run", RUNS)
+async def test_an_error_that_cannot_be_printed_is_a_failure_that_is_logged(
+    queue: Queue, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    hostile_jobs.register(queue, run)
+    culprit = await queue.enqueue("misbehave", {"deed": "str raises"})
+    async with asyncio.timeout(60), queue.worker(concurrency=SLOTS, processes=1) as worker:
+        await worker.run_until_idle()
+        await works_on(queue, worker)
+    job = await culprit.job()
+    assert job.status is State.FAILED
+    assert job.last_error == "StrRaises: <StrRaises that cannot be printed>"
+    assert f"job.fail id={job.id} " in caplog.text
 
 
 @pytest.mark.parametrize("run", ["async", "thread"])

@@ -7,7 +7,6 @@ Whatever does not fit is told by click, with the usage and exit code 2, before a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -16,24 +15,23 @@ from uuid import UUID
 import click
 
 from howdah.job import Priority
+from howdah.waits import parse_length
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def duration(value: str) -> timedelta:
     """Read a length of time: 500ms, 30s, 5m, 1h30m, 2d."""
-    if not re.fullmatch(f"({_PART.pattern})+", value):
+    try:
+        length = parse_length(value)
+    except OverflowError:
+        raise click.BadParameter(f"{value!r} is longer than a duration can be.") from None
+    if length is None:
         raise click.BadParameter(
             f"{value!r} is not a duration: write a number and a unit, "
             "such as 500ms, 30s, 5m, 1h or 2d."
         )
-    try:
-        return timedelta(seconds=sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(value)))
-    except OverflowError:
-        raise click.BadParameter(f"{value!r} is longer than a duration can be.") from None
+    return length
 
 
 def job_id(value: str) -> UUID:

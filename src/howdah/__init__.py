@@ -41,7 +41,8 @@ from howdah.handler import Backoff
 from howdah.job import Draft, Job, Lease, Priority
 from howdah.jobtype import JobType
 from howdah.outcomes import Cancel, Fail, Retry, Snooze
-from howdah.run.context import JobContext
+from howdah.run.context import JobContext, current_job
+from howdah.run.log_lines import JobLogFilter
 from howdah.states import State
 from howdah.version import VERSION as __version__
 from howdah.worker import Worker
@@ -63,6 +64,7 @@ __all__ = [
     "JobCancelled",
     "JobContext",
     "JobFailed",
+    "JobLogFilter",
     "JobNotFound",
     "JobType",
     "Lease",
@@ -86,4 +88,5 @@ __all__ = [
     "Unreachable",
     "Worker",
     "__version__",
+    "current_job",
 ]

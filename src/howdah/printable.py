@@ -17,7 +17,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # categories of characters 
 
 def clean(text: str) -> str:
     """Make unseen characters visible; newlines and tabs stay."""
-    if text.isprintable():
+    if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(char if char in "\n\t" or _seen(char) else _escaped(char) for char in text)
 

@@ -317,14 +317,17 @@ class Settler:
         level = logging.ERROR if failed else logging.DEBUG
         if verb is Verb.RETRY and not failed:
             level = logging.WARNING
-        reason = getattr(ending.outcome, "reason", "")
-        _log.log(
+        outcome, claim = ending.outcome, ending.claim
+        reason = getattr(outcome, "reason", "")
+        _log.ended(
             level,
+            claim,
+            outcome.traceback if isinstance(outcome, Retry | Fail) else None,
             "job.%s id=%s type=%s attempt=%d/%d%s",
             Verb.FAIL if failed else verb,
-            ending.claim.id,
-            ending.claim.job_type,
-            ending.claim.attempt,
-            ending.claim.max_attempts,
+            claim.id,
+            claim.job_type,
+            claim.attempt,
+            claim.max_attempts,
             f" reason={reason}" if reason else "",
         )

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from click.testing import CliRunner, Result
@@ -125,6 +125,60 @@ def on_a_terminal(*arguments: object, **more: str) -> str:
         os.close(ours)
         process.wait(60)
     return written.decode()
+
+
+class Terminal:
+    """A command that a person has started in a terminal, and what the terminal shows."""
+
+    def __init__(self, *arguments: object, cwd: Path | None = None, **more: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _IN_A_TERMINAL, *map(str, arguments)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=cwd,
+            env=environment(**more),
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.shown = ""
+        self._read_to = 0  # how far into it `read_until` has come
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+    def read_until(self, *texts: str) -> None:
+        """Read on until these were shown, in their order."""
+        for text in texts:
+            while (at := self.shown.find(text, self._read_to)) < 0:
+                part = _read(self._ours).decode(errors="replace")
+                self.shown += part
+                assert part, f"it ended and never showed {text!r}:\n{self.shown}"
+            self._read_to = at + len(text)
+
+    def type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def ended(self) -> int:
+        """Read to the end; returns the exit code."""
+        while part := _read(self._ours):
+            self.shown += part.decode(errors="replace")
+        return self.process.wait(30)
+
+
+# The terminal of a session is that from which its leader takes signals: Ctrl-C among them.
+_IN_A_TERMINAL = """
+import fcntl, runpy, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+sys.argv[0] = "howdah"
+runpy.run_module("howdah", run_name="__main__")
+"""
 
 
 def _read(terminal: int) -> bytes:

@@ -6,16 +6,19 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Generator
+import sys
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
+from howdah import JobFailed
 from howdah.cli.dev.watch import Watch
 from howdah.client_sync import SyncQueue
-from tests.cli.support import Cli, run, started, until_true
+from howdah.store.address import without_password
+from tests.cli.support import Cli, Terminal, environment, run, started, until_true
 
 APP = """
 import asyncio
@@ -133,6 +136,85 @@ def test_told_to_go_it_ends_the_worker_too(
         assert running.process.stderr is not None
         assert "Traceback" not in running.process.stderr.read()
     assert [one for one in jobs.workers() if one.alive] == []
+
+
+def test_in_a_terminal_it_ends_without_noise_and_so_does_every_worker(
+    tmp_path: Path, cli: Cli
+) -> None:
+    write(tmp_path, "hello")
+    with Terminal("dev", "app:queue", "--port", 0, cwd=tmp_path, HOWDAH_DSN=cli.dsn) as terminal:
+        terminal.read_until("worker.started")
+        write(tmp_path, "good morning")
+        terminal.read_until("the worker starts again", "worker.started")
+        (tmp_path / "app.py").write_text("import not_there")
+        terminal.read_until("No module named 'not_there'", "the worker has ended")
+        write(tmp_path, "better")
+        terminal.read_until("worker.started")
+        terminal.type("\x03")
+        assert terminal.ended() == 0
+    assert "Fatal Python error" not in terminal.shown
+    assert "Traceback" not in terminal.shown.rpartition("worker.started")[2]
+
+
+def child(folder: Path, dsn: str, shown: str) -> subprocess.Popen[str]:
+    """Start the worker as `howdah dev` does."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "howdah.cli.dev.child", "app:queue", shown],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=environment(HOWDAH_DSN=dsn),
+    )
+
+
+def told_to_go(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+
+
+def left_alone(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+@pytest.mark.parametrize("end", [told_to_go, left_alone])
+def test_a_worker_ends_with_the_code_it_means(
+    tmp_path: Path, cli: Cli, end: Callable[[subprocess.Popen[str]], None]
+) -> None:
+    write(tmp_path, "hello")
+    with child(tmp_path, cli.dsn, without_password(cli.dsn)) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "worker.started" in line:
+                break
+        end(process)
+        said = process.stderr.read()
+        assert process.wait(30) == 0, said
+    assert "Fatal" not in said
+
+
+def test_a_worker_whose_module_cannot_be_imported_says_so_by_its_code(
+    tmp_path: Path, cli: Cli
+) -> None:
+    (tmp_path / "app.py").write_text("import not_there")
+    with child(tmp_path, cli.dsn, "whatever") as process:
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert process.wait(30) == 2, said
+    assert "No module named 'not_there'" in said
+    assert "Fatal" not in said
+
+
+def test_a_handler_that_reads_from_the_terminal_finds_nothing(
+    tmp_path: Path, cli: Cli, jobs: SyncQueue
+) -> None:
+    (tmp_path / "app.py").write_text(
+        "from howdah import Queue\nqueue = Queue()\n"
+        "@queue.job(max_attempts=1)\ndef ask() -> str:\n    return input()\n"
+    )
+    handle = jobs.enqueue("ask", max_attempts=1)
+    with dev(tmp_path, HOWDAH_DSN=cli.dsn), pytest.raises(JobFailed, match="EOFError"):
+        handle.result(timeout=30)
 
 
 def test_killed_it_leaves_no_worker_behind(tmp_path: Path, cli: Cli, jobs: SyncQueue) -> None:

@@ -1,6 +1,7 @@
 """Run: do the work of a claimed job, and turn however it ends into an outcome.
 
 context.py    what a handler sees of its own job
+log_lines.py  which job a log record belongs to, and how lines are written
 reports.py    progress and events on their way to the store
 attempt.py    how an attempt ended, as a value
 threads.py    plain functions in threads

@@ -30,7 +30,7 @@ from howdah.run.attempt import (
     outcome_of_trouble,
     outcome_of_value,
 )
-from howdah.run.context import JobContext, lose
+from howdah.run.context import JobContext, current, lose
 from howdah.run.isolated import Isolated
 from howdah.run.reports import Reports
 from howdah.run.threads import Call, Threads
@@ -81,6 +81,7 @@ class Attempts:
         self._threads = Threads(slots)
         self._isolated = Isolated(processes, reports)
         self._loop = asyncio.get_running_loop()
+        self._surroundings = copy_context()  # of no attempt: see _tell_soon
 
     def __len__(self) -> int:
         return len(self._running)
@@ -171,6 +172,7 @@ class Attempts:
 
     async def _run(self, attempt: _Attempt) -> None:
         attempt.entered = True
+        current.set(attempt.context)
         claim = attempt.claim
         handler = self._handlers[claim.job_type]
         outcome: Outcome | None
@@ -259,12 +261,14 @@ class Attempts:
 
     def _submit(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Call:
         context = copy_context()  # so that the thread sees what surrounds the attempt
+        context.run(current.set, attempt.context)
         return self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
 
     def _tell_soon(self) -> None:
         """Say that slots are free, once for all jobs that end in this turn of the loop."""
         self._telling = True
-        self._loop.call_soon(self._tell)
+        # a job that starts now must not inherit what the one that ended has set
+        self._loop.call_soon(self._tell, context=self._surroundings)
 
     def _tell(self) -> None:
         self._telling = False

@@ -31,7 +31,7 @@ from howdah.reasons import describe, reason_of
 from howdah.run import frames
 from howdah.run.attempt import outcome_of_error, outcome_of_value
 from howdah.run.checks import check_event, check_progress
-from howdah.run.context import JobContext, lose
+from howdah.run.context import JobContext, current, lose
 from howdah.run.tray import THROUGH_THE_PIPE, TrayOfChild
 
 _STARTED = frames.frame(frames.Started())
@@ -114,6 +114,7 @@ def _do(job: frames.Do, pipe: _Pipe) -> frames.Ended:
         line = reason_of(f"cannot load the handler: {describe(error)}")
         return frames.Raised(line, None, False)
     context = JobContext(job.claim, pipe)
+    around = current.set(context)
     try:
         arguments = handler.decode(job.claim.data)
         value = handler.call(arguments, context)
@@ -122,6 +123,7 @@ def _do(job: frames.Do, pipe: _Pipe) -> frames.Ended:
         outcome = outcome_of_value(value, handler, job.claim)
     except BaseException as error:
         outcome = outcome_of_error(error, handler, job.claim)
+    current.reset(around)
     lose(context, "its attempt has ended")  # what it left running must not speak for the next
     match outcome:
         case Complete(result):
@@ -193,6 +195,8 @@ def main() -> None:
     assert isinstance(begin, frames.Begin)
     sys.path[:] = begin.path
     _main = begin.main
+    if begin.log is not None:
+        begin.log.begin()
     large: SimpleQueue[frames.Do] = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, large), daemon=True).start()
     pipe.send(frames.Ready())

@@ -9,6 +9,7 @@ that nobody can stop from outside, finds out.
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -94,6 +95,14 @@ class JobContext:
 
     def _lose(self, why: str) -> None:
         self._lost = why
+
+
+current: ContextVar[JobContext | None] = ContextVar("howdah_job", default=None)
+
+
+def current_job() -> JobContext | None:
+    """Return the job that this code works on; None outside a handler."""
+    return current.get()
 
 
 def lose(context: JobContext, why: str) -> None:

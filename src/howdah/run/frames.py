@@ -18,6 +18,7 @@ from msgspec import Meta
 from howdah.job import Claim
 from howdah.reasons import LINE, TRACEBACK, reason_of
 from howdah.run.checks import MAX_KIND, MAX_STAGE
+from howdah.run.log_lines import LogLines
 from howdah.waits import FAR
 
 # A child of ours says nothing that is longer, so what is longer is refused.
@@ -32,6 +33,7 @@ class Begin(msgspec.Struct, tag="begin"):
 
     path: list[str]
     main: str | None  # the file the worker was started as
+    log: LogLines | None = None  # how it writes log lines, where it is howdah that writes them
 
 
 class Do(msgspec.Struct, tag="do"):

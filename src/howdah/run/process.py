@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from howdah.run import frames
+from howdah.run.log_lines import log_lines
 from howdah.run.tray import Tray
 
 # What howdah needs is imported first, from where the worker has it. Only then does child.py take
@@ -102,7 +103,7 @@ def _own_folders() -> list[str]:
 
 def begin() -> frames.Begin:
     """Return what the world of a child looks like: like ours."""
-    return frames.Begin(path=sys.path, main=_main_file())
+    return frames.Begin(path=sys.path, main=_main_file(), log=log_lines())
 
 
 def _main_file() -> str | None:

@@ -1,7 +1,10 @@
 """Child: `howdah worker` as a process that ends with its parent.
 
 Its stdin is a lifeline: it closes when the parent is gone, however that came, and the worker goes
-too. It refuses to work on another database than the dashboard shows.
+too. The lifeline is read without `sys.stdin`: a thread that waits in it would hold its lock, and
+Python aborts when it cannot take that lock at its end. Handlers find an empty stdin.
+
+It refuses to work on another database than the dashboard shows.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from howdah.errors import BadInput, HowdahError
 def main() -> None:
     """Work, as the parent says: which queue, on which database, and the options of the worker."""
     target, shown, *options = sys.argv[1:]
-    threading.Thread(target=_lifeline, daemon=True).start()
+    threading.Thread(target=_end_with, args=(_lifeline(),), daemon=True).start()
     try:
         own = load_queue(target).store.shown_dsn
         if own != shown:
@@ -34,8 +37,16 @@ def main() -> None:
     howdah(["worker", target, *options], prog_name="howdah")
 
 
-def _lifeline() -> None:
-    while sys.stdin.buffer.read(1024):
+def _lifeline() -> int:
+    """Move the lifeline out of the way: what reads from stdin would wait in it for ever."""
+    lifeline, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return lifeline
+
+
+def _end_with(lifeline: int) -> None:
+    while os.read(lifeline, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -96,9 +96,8 @@ class Queue:
 
     async def close(self) -> None:
         """Let go of every connection, and of the embedded PostgreSQL."""
-        follower, self._follower = self._follower, None
-        if follower is not None:
-            await follower.close()
+        if self._follower is not None:
+            await self._follower.close()
         await self.store.close()
 
     async def install(self) -> bool:

@@ -35,7 +35,7 @@ class Subscription:
 
     __slots__ = ("_changed", "_error", "_follower", "_job", "id")
 
-    def __init__(self, id: UUID, follower: Follower) -> None:
+    def __init__(self, id: UUID, follower: LoopFollower) -> None:
         self.id: UUID = id
         self._follower = follower
         self._changed = asyncio.Event()
@@ -63,15 +63,33 @@ class Subscription:
 
 
 class Follower:
-    """Everything that one queue object follows."""
+    """Everything that one queue object follows, in each event loop by itself."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._begin(None)
+        self._loops: dict[asyncio.AbstractEventLoop, LoopFollower] = {}
 
-    def _begin(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """Begin anew on an event loop; what followed on another has ended with it."""
-        self._loop = loop
+    def subscribe(self, id: UUID) -> Subscription:
+        loop = asyncio.get_running_loop()
+        here = self._loops.get(loop)
+        if here is None:
+            for other in [other for other in self._loops if other.is_closed()]:
+                self._loops.pop(other, None)
+            here = self._loops[loop] = LoopFollower(self._store)
+        return here.subscribe(id)
+
+    async def close(self) -> None:
+        """End what is followed in the running event loop."""
+        here = self._loops.pop(asyncio.get_running_loop(), None)
+        if here is not None:
+            await here.close()
+
+
+class LoopFollower:
+    """Everything that is followed in one event loop."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._subscriptions: defaultdict[UUID, set[Subscription]] = defaultdict(set)
         self._news: set[UUID] = set()
         self._has_news = asyncio.Event()
@@ -79,14 +97,11 @@ class Follower:
         self._listener = Listener(self._store, [NEWS], self._heard, self._everything_is_news)
 
     def subscribe(self, id: UUID) -> Subscription:
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._begin(loop)
         subscription = Subscription(id, self)
         self._subscriptions[id].add(subscription)
         self._tell(id)
         if self._task is None or self._task.done():
-            self._task = loop.create_task(self._run(), name="howdah-follow")
+            self._task = asyncio.create_task(self._run(), name="howdah-follow")
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
@@ -97,8 +112,6 @@ class Follower:
                 del self._subscriptions[subscription.id]
 
     async def close(self) -> None:
-        if self._loop is not asyncio.get_running_loop():
-            return
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

@@ -3,6 +3,9 @@
 Lending one is a few attribute look-ups, because every enqueue pays for it. Connections are
 opened when they are first needed, the one used last is lent first, and those that nobody needed
 for a while are closed. None is reset between calls: no call of ours leaves session state.
+
+A pool belongs to one event loop and is closed with it. `asyncio.run` and every other runner ends a
+loop by closing its async generators, so a generator that waits for that closes the pool.
 """
 
 from __future__ import annotations
@@ -10,10 +13,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING
 
+from howdah.errors import Unreachable
+from howdah.store.limit import ConnectionLimit
 from howdah.store.refusals import TROUBLE
 
 if TYPE_CHECKING:
@@ -32,9 +38,21 @@ class Closed(Exception):
 class Pool:
     """At most `size` connections, used in one event loop."""
 
-    def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Connection]],
+        size: int,
+        limit: ConnectionLimit | None = None,
+        timeout: float | None = None,
+        ask_others: Callable[[], None] = lambda: None,
+    ) -> None:
         self._connect = connect
+        self._size = size
         self._room = size  # how many more may be opened
+        self._limit = limit or ConnectionLimit(size)  # shared with the pools of other loops
+        self._timeout = timeout  # seconds to wait for another loop
+        self._ask_others = ask_others
+        self._ending: AsyncGenerator[None, None] | None = None
         self._idle: list[tuple[Connection, float]] = []
         self._waiting: deque[asyncio.Future[Connection | None]] = deque()
         self._loop = asyncio.get_running_loop()
@@ -50,8 +68,8 @@ class Pool:
                 connection, _ = self._idle.pop()
                 if not connection.is_closed():
                     return connection
-                self._room += 1
-            if self._room > 0:
+                self._gone()
+            if self._room == self._size or (self._room > 0 and self._limit.try_take()):
                 return await self._open()
             if (connection := await self._wait()) is not None:
                 return connection
@@ -60,16 +78,58 @@ class Pool:
         """Take a connection back, and lend it to whoever has waited longest."""
         if self._closed:
             connection.terminate()
+            self._gone()
         elif connection.is_closed():
-            self._room += 1
+            self._gone()
+            self._pass_on(None)
+        elif self._limit.waiting:  # another loop has none at all
+            connection.terminate()
+            self._gone()
             self._pass_on(None)
         elif not self._pass_on(connection):
             self._idle.append((connection, time.monotonic()))
             if self._sweeping is None:
                 self._sweeping = self._loop.call_later(IDLE, self._sweep)
 
+    def spare_one(self) -> None:
+        """Close a connection that nobody uses, for another loop; called on the pool's own loop."""
+        if self._idle and self._limit.waiting:
+            connection, _ = self._idle.pop(0)
+            connection.terminate()
+            self._gone()
+
+    async def end_with_loop(self, ended: Callable[[Pool], None]) -> None:
+        """Have the pool closed when its loop ends, and `ended` told."""
+
+        async def until_loop_ends() -> AsyncGenerator[None, None]:
+            try:
+                yield
+            finally:
+                ended(self)
+                await self._close()
+
+        self._ending = until_loop_ends()
+        await anext(self._ending)
+
+    def abandon(self) -> None:
+        """Let go of everything; the loop is closed, so nobody can be waited for."""
+        self._closed = True
+        for connection, _ in self._idle:
+            with suppress(Exception):
+                _socket_of(connection).shutdown(SHUT_RDWR)
+        self._idle.clear()
+        self._limit.give(self._size - self._room)
+        self._room = self._size
+
     async def close(self) -> None:
         """Close what is idle now, and what is lent when it comes back."""
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            await ending.aclose()
+        else:
+            await self._close()
+
+    async def _close(self) -> None:
         self._closed = True
         if self._sweeping is not None:
             self._sweeping.cancel()
@@ -77,15 +137,41 @@ class Pool:
             pass  # whoever waits finds out
         idle, self._idle = self._idle, []
         await asyncio.gather(*(_goodbye(connection) for connection, _ in idle))
+        for _ in idle:
+            self._gone()
 
     async def _open(self) -> Connection:
+        """Open a connection; the first of a loop may have to wait for another loop."""
+        first = self._room == self._size
         self._room -= 1
         try:
-            return await self._connect()
+            if first:
+                await self._wait_for_limit()
         except BaseException:
             self._room += 1
             self._pass_on(None)
             raise
+        try:
+            return await self._connect()
+        except BaseException:
+            self._gone()
+            self._pass_on(None)
+            raise
+
+    async def _wait_for_limit(self) -> None:
+        try:
+            await self._limit.take(self._timeout, self._ask_others)
+        except TimeoutError:
+            raise Unreachable(
+                f"all {self._limit.total} connections that this queue may have over all its event "
+                "loops are in use: use SyncQueue in threads instead of asyncio.run, or give the "
+                "queue more with connections="
+            ) from None
+
+    def _gone(self) -> None:
+        """One connection less: another may be opened, here or by another loop."""
+        self._room += 1
+        self._limit.give()
 
     async def _wait(self) -> Connection | None:
         """Wait for a connection, or (None) for room to open one."""
@@ -114,11 +200,16 @@ class Pool:
         before = time.monotonic() - IDLE
         while self._idle and self._idle[0][1] <= before:
             connection, _ = self._idle.pop(0)
-            self._room += 1
             connection.terminate()
+            self._gone()
         self._sweeping = (
             self._loop.call_later(self._idle[0][1] - before, self._sweep) if self._idle else None
         )
+
+
+def _socket_of(connection: Connection) -> socket:
+    transport = connection._transport  # type: ignore[attr-defined]  # pyright: ignore
+    return transport.get_extra_info("socket")  # pyright: ignore
 
 
 async def _goodbye(connection: Connection) -> None:

@@ -5,6 +5,10 @@ Every error passes through refusals.py. With
 no DSN the store joins the embedded PostgreSQL and installs the schema there by itself; on a
 database somebody else owns, installing is that somebody's decision.
 
+Every event loop gets a pool of its own, closed when the loop ends or when `close` is called on it;
+all of them together stay within a limit. A forked child begins anew and leaves alone what it
+inherited, because a fork shares its sockets.
+
 Behind a pooler in transaction mode no two calls share a session: then no statement is kept in
 one, and listening asks for a direct `listen_dsn`. (A statement without a name is parsed, bound and
 executed before its one Sync, so its parts meet the same server without a transaction around them.)
@@ -14,18 +18,23 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import os
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakKeyDictionary, WeakSet
 
 import asyncpg
 
-from howdah.errors import HowdahError, Unreachable
+from howdah.errors import BadInput, HowdahError, Unreachable
 from howdah.logs import log_named
 from howdah.payload import MAX_BYTES
 from howdah.store import install
 from howdah.store.address import each_host, find_dsn, find_listen_dsn
 from howdah.store.arrays import tell_arrays
+from howdah.store.limit import ConnectionLimit
 from howdah.store.pool import Closed, Pool
 from howdah.store.redact import without_password, without_pieces
 from howdah.store.refusals import from_postgres
@@ -38,6 +47,8 @@ if TYPE_CHECKING:
 
 CONNECTING = 10.0  # seconds to get through to a server, at most
 KEPT_STATEMENTS = 200
+MOST_CONNECTIONS = 1000
+ALL_LOOPS = 2  # times `connections`: what the pools of all event loops may have together
 # A session that we alone use has no statements under names that we have yet to give.
 STATEMENT_OF_ANOTHER = (
     asyncpg.DuplicatePreparedStatementError,
@@ -67,23 +78,36 @@ class Store:
         self._given = find_dsn(dsn)
         self._listen_dsn = find_listen_dsn(dsn, listen_dsn)
         self._pgbouncer = False if self._given is None else pgbouncer
-        self._connections = connections
+        self._connections = _check_connections(connections)
         self._patience = patience  # seconds for an answer, after which the connection is given up
         self.tracing: Tracing | None = None  # who makes spans of what is done here
         self.statements: int = 0  # how many calls were made, for those who measure
         self._dsn = self._given
         self._checked = False  # whether the schema was found to fit
         self._server: Server | None = None
-        self._pool: Pool | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._opening: asyncio.Lock | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without any connection."""
+        self._pools: dict[asyncio.AbstractEventLoop, Pool] = {}
+        self._limit = ConnectionLimit(ALL_LOOPS * self._connections)
+        self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+        self._joining = threading.Lock()  # held while the embedded PostgreSQL is joined or left
+        _stores.add(self)
 
     def another(self) -> Store:
-        """Make a store of the same database, with connections of its own for another loop."""
+        """Make a store of the same database, with connections of its own."""
         other = copy.copy(self)
         other._dsn, other._server = self._given, None
-        other._pool = other._loop = other._opening = None
+        other._begin()
         return other
+
+    def renew(self) -> None:
+        """Begin anew in a forked child, and leave the inherited connections alone."""
+        _inherited.append(self._pools)
+        self._begin()
 
     @property
     def embedded(self) -> bool:
@@ -110,13 +134,13 @@ class Store:
         return without_password(self._listen_dsn) if self._listen_dsn else None
 
     async def open(self) -> None:
-        """Open the store, unless it is open."""
-        if self._pool is not None and self._loop is asyncio.get_running_loop():
+        """Open the store in the running event loop, unless it is open there."""
+        loop = asyncio.get_running_loop()
+        if loop in self._pools:
             return
-        if self._opening is None or self._loop is not asyncio.get_running_loop():
-            self._opening, self._loop, self._pool = asyncio.Lock(), asyncio.get_running_loop(), None
-        async with self._opening:
-            if self._pool is not None:
+        self._abandon_closed_loops()
+        async with self._opening.setdefault(loop, asyncio.Lock()):
+            if loop in self._pools:
                 return
             await self._join_embedded()
             try:
@@ -125,7 +149,30 @@ class Store:
             except BaseException:
                 await self._leave_embedded()
                 raise
-            self._pool = Pool(self.connect, self._connections)
+            pool = Pool(
+                self.connect, self._connections, self._limit, self._patience, self._spare_idle
+            )
+            await pool.end_with_loop(self._loop_ended)
+            self._pools[loop] = pool
+
+    def _loop_ended(self, pool: Pool) -> None:
+        for loop, own in list(self._pools.items()):
+            if own is pool:
+                del self._pools[loop]
+
+    def _abandon_closed_loops(self) -> None:
+        """Let go of what a loop left open that was closed without ending its generators."""
+        for loop, pool in list(self._pools.items()):
+            if loop.is_closed():
+                pool.abandon()
+                self._pools.pop(loop, None)
+
+    def _spare_idle(self) -> None:
+        """Ask the pools of all loops to close a connection that nobody uses."""
+        self._abandon_closed_loops()
+        for loop, pool in list(self._pools.items()):
+            with suppress(RuntimeError):  # closed in the meantime
+                loop.call_soon_threadsafe(pool.spare_one)
 
     async def install(self) -> bool:
         """Make or upgrade the schema; returns whether anything had to be done."""
@@ -142,21 +189,32 @@ class Store:
     async def _join_embedded(self) -> None:
         if not self.embedded or self._server is not None:
             return
+        await asyncio.to_thread(self._join_embedded_once)
+
+    def _join_embedded_once(self) -> None:
         from howdah.embedded import join
 
-        self._server = await asyncio.to_thread(join)
-        self._dsn = self._server.dsn
+        with self._joining:
+            if self._server is None:
+                server = join()
+                self._dsn, self._server = server.dsn, server
 
     async def _leave_embedded(self) -> None:
-        if self._server is not None:
+        """Let the embedded PostgreSQL go, unless another loop still uses it."""
+        if self._server is not None and not self._pools:
+            await asyncio.to_thread(self._leave_embedded_once)
+
+    def _leave_embedded_once(self) -> None:
+        with self._joining:
             server, self._server = self._server, None
-            await asyncio.to_thread(server.release)
+            if server is not None:
+                server.release()
 
     async def close(self) -> None:
-        """Close every connection; the next call opens the store anew."""
-        pool, self._pool = self._pool, None
-        if pool is not None and self._loop is asyncio.get_running_loop():
-            # a pool of another loop, which has ended, has lost its connections with it
+        """Close every connection of the running event loop; the next call opens the store anew."""
+        self._abandon_closed_loops()
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
             await pool.close()
         await self._leave_embedded()
 
@@ -188,9 +246,14 @@ class Store:
             self.shown_dsn,
             "" if self.can_listen else f", and {DEAF}",
         )
-        if self._pool is not None:
-            old, self._pool = self._pool, Pool(self.connect, self._connections)
-            await old.close()
+        here = asyncio.get_running_loop()
+        for loop, pool in list(self._pools.items()):
+            self._pools.pop(loop, None)
+            if loop is here:
+                await pool.close()
+            else:
+                with suppress(RuntimeError):  # closed in the meantime
+                    asyncio.run_coroutine_threadsafe(pool.close(), loop)
 
     async def _connect(
         self, dsn: str | None, patience: float | None, statements: int = KEPT_STATEMENTS
@@ -238,11 +301,11 @@ class Store:
     async def _take(self) -> tuple[Pool, Connection]:
         self.statements += 1
         while True:
-            pool = self._pool
-            if pool is None or self._loop is not asyncio.get_running_loop():
+            loop = asyncio.get_running_loop()
+            pool = self._pools.get(loop)
+            if pool is None:
                 await self.open()
-                pool = self._pool
-                assert pool is not None
+                continue
             try:
                 connection = await pool.take()
             except Closed:
@@ -253,7 +316,7 @@ class Store:
                 except BaseException as error:
                     pool.give(connection)
                     self.refuse(error)
-            if pool is self._pool:
+            if pool is self._pools.get(loop):
                 return pool, connection
             pool.give(connection)  # of a pool made before we knew who answers
 
@@ -287,6 +350,28 @@ class Store:
         if detail := getattr(error, "detail", None):
             found.add_note(str(detail))
         raise found from error
+
+
+_stores: WeakSet[Store] = WeakSet()
+_inherited: list[object] = []  # kept: to close them would close the parent's connections
+
+
+def _after_fork() -> None:
+    for store in list(_stores):
+        store.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _check_connections(connections: int) -> int:
+    whole = isinstance(connections, int) and not isinstance(connections, bool)  # pyright: ignore
+    if not whole or not 1 <= connections <= MOST_CONNECTIONS:
+        raise BadInput(
+            f"connections is a whole number from 1 to {MOST_CONNECTIONS}, not {connections!r}"
+        )
+    return connections
 
 
 class Lent:

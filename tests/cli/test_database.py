@@ -11,6 +11,7 @@ import pytest
 
 from howdah import Queue
 from howdah.client_sync import SyncQueue
+from howdah.store.bundle import SCHEMA_NUMBER
 from tests.cli.support import Cli, completed, failed, invoke, started
 
 
@@ -86,6 +87,11 @@ def test_sql_grants_let_a_producer_enqueue_and_no_more(cli: Cli) -> None:
 
 def test_sql_refuses_roles_without_grants_and_names_that_are_none() -> None:
     assert invoke("sql", "--producer", "web").exit_code == 2
+    assert invoke("sql", "--grants", "--from", "1").exit_code == 2
+    assert invoke("sql", "--from", "-1").exit_code == 2
+    newer = invoke("sql", "--from", str(SCHEMA_NUMBER + 1))
+    assert newer.exit_code == 2
+    assert "upgrade the howdah package" in newer.stderr
     assert invoke("sql", "--grants", "--producer", "").exit_code == 2
     assert invoke("sql", "--grants", "--producer", "x" * 64).exit_code == 2
 

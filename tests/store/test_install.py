@@ -15,7 +15,7 @@ import pytest
 from howdah import Queue
 from howdah.embedded import find_psql
 from howdah.errors import NotAllowed, SchemaMissing, SchemaNewer, SchemaOlder
-from howdah.store import bundle
+from howdah.store import bundle, script
 from howdah.store.install import check, install, installed
 from tests.support import Database
 from tests.support.catalog import catalog
@@ -234,7 +234,7 @@ async def test_an_install_that_fails_leaves_nothing(
 
 def test_the_one_file_makes_the_same_schema(empty_dsn: str, dsn: str) -> None:
     with psycopg.connect(empty_dsn) as connection, connection.transaction():
-        connection.execute(bundle.whole().encode())
+        connection.execute(script.whole().encode())
     assert catalog(empty_dsn) == catalog(dsn)
     db = Database(empty_dsn)
     job = db.enqueue("mail")
@@ -246,7 +246,7 @@ def test_psql_makes_the_same_schema(empty_dsn: str, dsn: str, tmp_path: Path) ->
     psql = find_psql()
     assert psql is not None
     file = tmp_path / "howdah.sql"
-    file.write_text(bundle.whole(), encoding="utf-8")
+    file.write_text(script.whole(), encoding="utf-8")
     command = [psql, "--no-psqlrc", "--quiet", "--single-transaction", "-v", "ON_ERROR_STOP=1"]
     done = subprocess.run(
         [*command, "-f", str(file), empty_dsn], capture_output=True, text=True, check=False
@@ -257,7 +257,7 @@ def test_psql_makes_the_same_schema(empty_dsn: str, dsn: str, tmp_path: Path) ->
 
 async def test_code_finds_what_the_one_file_made(empty: Connection, empty_dsn: str) -> None:
     with psycopg.connect(empty_dsn) as connection:
-        connection.execute(bundle.whole().encode())
+        connection.execute(script.whole().encode())
     await check(empty)
     assert await install(empty) is False
 

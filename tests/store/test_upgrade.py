@@ -18,7 +18,7 @@ import pytest
 
 from howdah import Emitted, Queue, State
 from howdah.errors import SchemaNewer, SchemaOlder
-from howdah.store import bundle
+from howdah.store import bundle, script
 from howdah.store.install import check, install
 from tests.store import releases
 from tests.support.catalog import catalog
@@ -116,6 +116,24 @@ async def test_the_last_release_goes_on_where_the_new_one_lets_it(
         await install(ready)
     with pytest.raises(SchemaNewer):
         await check(ready)
+
+
+async def test_the_printed_way_from_a_number_goes_forward_from_there_alone(
+    ready: Connection, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await ready.fetchval("select howdah.enqueue('mail')")
+    monkeypatch.setattr(bundle, "SCHEMA_NUMBER", NEXT)
+    monkeypatch.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE})
+    await ready.execute(script.whole(NEXT - 1))
+    assert tuple(await ready.fetchrow("select id, note from howdah.jobs") or ()) == (job, "none")
+    await check(ready)
+    before = catalog(dsn)
+    with pytest.raises(asyncpg.PostgresError, match=f"has number {NEXT}") as error:
+        await ready.execute(script.whole(NEXT - 1))
+    assert error.value.sqlstate == "HW006"
+    await ready.execute(script.whole(NEXT))
+    await ready.execute(script.whole())
+    assert catalog(dsn) == before
 
 
 async def test_an_old_release_does_not_put_its_functions_back(ready: Connection) -> None:

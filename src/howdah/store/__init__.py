@@ -7,6 +7,7 @@ call.py      one function per other verb of the engine
 listen.py    being told instead of asking
 install.py   making and upgrading the schema
 bundle.py    the engine's SQL files, in order
+script.py    the install as one SQL statement
 refusals.py  what the server refuses, in howdah's own errors
 borrowed.py  enqueueing through the caller's own connection
 """

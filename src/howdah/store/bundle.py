@@ -91,7 +91,10 @@ def record() -> str:
         f"values ({SCHEMA_NUMBER}, {COMPATIBLE_FROM}, '{fingerprint()}', '{tables()}')\n"
         "on conflict (one) do update set schema_number = excluded.schema_number,\n"
         "    compatible_from = excluded.compatible_from, fingerprint = excluded.fingerprint,\n"
-        "    tables = excluded.tables, installed_at = now();\n"
+        "    tables = excluded.tables, installed_at = now()\n"
+        "where (installed.schema_number, installed.compatible_from, installed.fingerprint,\n"
+        "    installed.tables) is distinct from (excluded.schema_number,\n"
+        "    excluded.compatible_from, excluded.fingerprint, excluded.tables);\n"
     )
 
 
@@ -101,20 +104,6 @@ def closing() -> str:
         "revoke all on all routines in schema howdah from public;\n"
         "do $$ begin perform howdah.prepare_days(); end $$;\n"
     )
-
-
-def whole() -> str:
-    """Return the fresh install as one file, for psql or somebody's own migration tool."""
-    parts = [
-        "-- howdah, the whole engine. Apply it once to a database without the schema `howdah`,",
-        "-- in one transaction: psql --single-transaction -v ON_ERROR_STOP=1 -f howdah.sql",
-        f"-- Schema number {SCHEMA_NUMBER}.\n",
-        "set local search_path = pg_catalog;\n",
-        *(f"-- ── {file.path} ──\n\n{file.text}" for file in engine()),
-        record(),
-        closing(),
-    ]
-    return "\n".join(parts)
 
 
 def grants(producer: str, worker: str, observer: str) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from howdah.errors import NotAllowed, SchemaMissing, SchemaNewer, SchemaOlder
-from howdah.store import bundle
-from howdah.store.refusals import NOT_INSTALLED
+import asyncpg
+
+from howdah.errors import SchemaMissing, SchemaNewer, SchemaOlder
+from howdah.store import bundle, script
+from howdah.store.refusals import NOT_INSTALLED, refusal_of_script
 
 if TYPE_CHECKING:
     from howdah.store.store import Connection
@@ -64,71 +66,23 @@ async def check(connection: Connection) -> None:
 
 async def install(connection: Connection) -> bool:
     """Make or upgrade the schema; returns whether anything had to be done."""
-    async with connection.transaction():  # of its own, so that it waits for no lock
-        await _refuse_foreign_schema(connection)
-        if await _up_to_date(connection, await installed(connection)):
-            return False
-    async with connection.transaction():
-        await connection.execute("set local search_path = pg_catalog")
-        await connection.execute("select pg_advisory_xact_lock(1752135524, 3)")
-        await _refuse_foreign_schema(connection)
-        found = await installed(connection)
-        if await _up_to_date(connection, found):
-            return False
-        if found is None:
-            for file in bundle.engine():
-                await connection.execute(file.text)
-        elif found.schema_number > bundle.SCHEMA_NUMBER:
-            raise SchemaNewer(
-                f"the howdah schema in this database has number {found.schema_number}, newer than "
-                f"this code's {bundle.SCHEMA_NUMBER}: upgrade the howdah package"
-            )
-        else:
-            _refuse_between_releases(found)
-            for number, migration in sorted(bundle.migrations().items()):
-                if number > found.schema_number:
-                    await connection.execute(migration)
-            await connection.execute(bundle.functions())
-        await connection.execute(bundle.record())
-        await connection.execute(bundle.closing())
+    try:
+        async with connection.transaction():  # of its own, so that it waits for no lock
+            await connection.execute(script.refuse_foreign())
+            if await _up_to_date(connection, await installed(connection)):
+                return False
+        async with connection.transaction():
+            await connection.execute("select pg_advisory_xact_lock(1752135524, 3)")
+            await connection.execute(script.refuse_foreign())
+            if await _up_to_date(connection, await installed(connection)):
+                return False  # by another process, while this one waited
+            await connection.execute(script.whole())
+    except asyncpg.PostgresError as error:
+        refused = refusal_of_script(error)
+        if refused is None:
+            raise
+        raise refused from None
     return True
-
-
-_FOREIGN = """
-    select current_user, pg_get_userbyid(n.nspowner), n.nspowner = me.oid,
-           (select min(format('%s (%s)', owned.name, pg_get_userbyid(owned.owner)))
-            from (select relname::text, relowner from pg_class where relnamespace = n.oid
-                  union all
-                  select proname::text, proowner from pg_proc where pronamespace = n.oid
-                  union all
-                  select typname::text, typowner from pg_type where typnamespace = n.oid
-                 ) as owned (name, owner)
-            where owned.owner <> me.oid)
-    from pg_namespace as n, pg_roles as me
-    where n.nspname = 'howdah' and me.rolname = current_user
-"""
-
-
-async def _refuse_foreign_schema(connection: Connection) -> None:
-    """Refuse a schema that is not ours: its tables could run their owner's code with our rights.
-
-    Whoever may create schemas in a database may have made one of this name before us.
-    """
-    await connection.execute("set local search_path = pg_catalog")
-    found = await connection.fetchrow(_FOREIGN)
-    if found is None:
-        return
-    us, owner, ours, foreign = found
-    if not ours:
-        raise NotAllowed(
-            f"the schema howdah in this database belongs to the role {owner}, and you are {us}: "
-            f"install as {owner}, or, if it is not meant to be there, drop it first"
-        )
-    if foreign is not None:
-        raise NotAllowed(
-            f"the schema howdah holds something that is not yours: {foreign}. "
-            f"Make {us} its owner, or drop it, then install again"
-        )
 
 
 async def _up_to_date(connection: Connection, found: Installed | None) -> bool:
@@ -153,8 +107,4 @@ async def _has_every_function(connection: Connection) -> bool:
 def _refuse_between_releases(found: Installed) -> None:
     """Tell a release's tables from those of a development state, which nothing leads on from."""
     if found.schema_number == bundle.SCHEMA_NUMBER and found.tables != bundle.tables():
-        raise SchemaOlder(
-            "the howdah schema in this database was made by a development version, whose tables "
-            f"are not those of schema number {found.schema_number}, and no migration leads on from "
-            "there: `drop schema howdah cascade` forgets it and its jobs, then run `howdah install`"
-        )
+        raise SchemaOlder(script.between_releases(found.schema_number))

@@ -16,6 +16,8 @@ from howdah.errors import (
     PayloadTooLarge,
     ReadOnly,
     SchemaMissing,
+    SchemaNewer,
+    SchemaOlder,
     Unreachable,
 )
 
@@ -73,6 +75,8 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
         return PayloadTooLarge(_with_hint(error, said))
     if state == "HW002":
         return BadInput(_with_hint(error, said))
+    if (refused := refusal_of_script(error)) is not None:
+        return refused
     if state == "23505" and error.constraint_name == "jobs_live_pkey":
         return BadInput(f"a job with this id is there already. {error.detail or ''}".rstrip())
     if state in ("26000", "42P05"):
@@ -94,6 +98,13 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
     if state.startswith(_PASSING):
         return Passing(f"{shown_dsn}: {said}")
     return HowdahError(f"PostgreSQL said: {said} (SQLSTATE {state})")
+
+
+def refusal_of_script(error: asyncpg.PostgresError) -> HowdahError | None:
+    """Translate what the install's script refuses; None where it is something else."""
+    kinds = {"HW003": NotAllowed, "HW004": SchemaOlder, "HW005": SchemaNewer}
+    kind = kinds.get(error.sqlstate or "")
+    return kind(str(error.args[0])) if kind is not None else None
 
 
 def _plain_words(error: asyncpg.PostgresError, said: str) -> str:

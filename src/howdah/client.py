@@ -141,6 +141,7 @@ class Queue:
         backoff: Backoff | None = None,
         retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
         fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+        label: str | None = None,
     ) -> Registration: ...
     def job(
         self,
@@ -155,6 +156,7 @@ class Queue:
         backoff: Backoff | None = None,
         retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
         fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+        label: str | None = None,
     ) -> JobType[..., Any] | Registration:
         """Register a function as a type of job, bare or with options."""
         registration = Registration(
@@ -169,6 +171,7 @@ class Queue:
                 backoff=backoff,
                 retry_on=retry_on,
                 fail_on=fail_on,
+                label=label,
             ),
         )
         return registration if function is None else registration(function)

@@ -319,6 +319,7 @@ class SyncQueue:
         backoff: Backoff | None = None,
         retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
         fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+        label: str | None = None,
     ) -> SyncRegistration: ...
 
     def job(
@@ -334,6 +335,7 @@ class SyncQueue:
         backoff: Backoff | None = None,
         retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
         fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+        label: str | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options."""
         registered = self.asynchronous.job(

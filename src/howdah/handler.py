@@ -13,6 +13,7 @@ import random
 import typing
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import msgspec
@@ -20,7 +21,9 @@ import msgspec
 from howdah import payload
 from howdah.errors import BadInput
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
+from howdah.labels import check_label
 from howdah.reasons import describe, reason_of
+from howdah.signature import Parameter, fingerprint, parameters_of
 
 Run = Literal["async", "thread", "process"]
 ExceptionTypes = tuple[type[BaseException], ...]
@@ -51,6 +54,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     backoff: Backoff = Backoff()
     retry_on: ExceptionTypes = (Exception,)
     fail_on: ExceptionTypes = ()
+    label: str | None = None  # names one job in lists: "{order_id}"
 
 
 class Handler:
@@ -77,11 +81,24 @@ class Handler:
         )
         self._shape = _shape(function, self.job_type, parameters)
         self._decoder = payload.decoder_for(self._shape)
+        self._parameters = parameters
+        if rules.label is not None:
+            check_label(rules.label, self.job_type, self._fields)
 
     @property
     def where(self) -> str:
         """Where the function is written, for errors that name it."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    @cached_property
+    def parameters(self) -> list[Parameter]:
+        """The payload's arguments, described for those who do not have the function."""
+        return parameters_of(self._parameters)
+
+    @cached_property
+    def signature(self) -> str:
+        """A fingerprint of the parameters and their types."""
+        return fingerprint(self._shape, self.parameters)
 
     def encode(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
         """Encode the arguments of a call as payload, refusing what the function would refuse."""

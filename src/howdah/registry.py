@@ -73,6 +73,7 @@ def rules(
     backoff: Backoff | None,
     retry_on: ExceptionType | tuple[ExceptionType, ...],
     fail_on: ExceptionType | tuple[ExceptionType, ...],
+    label: str | None = None,
 ) -> Rules:
     """Make the rules of a job type, refusing what makes no sense."""
     if isinstance(timeout, int | float):
@@ -87,4 +88,5 @@ def rules(
         backoff=backoff or Backoff(),
         retry_on=retry_on if isinstance(retry_on, tuple) else (retry_on,),
         fail_on=fail_on if isinstance(fail_on, tuple) else (fail_on,),
+        label=label,
     )

@@ -31,6 +31,7 @@ from howdah.logs import log_named
 from howdah.observe.measures import Measures
 from howdah.outcomes import Ending
 from howdah.reasons import describe
+from howdah.registered import Registered
 from howdah.run.attempts import Attempts
 from howdah.run.heartbeat import Heartbeat
 from howdah.run.reports import Reports
@@ -98,6 +99,7 @@ class Worker:
         self._reports = Reports()
         self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
         self._measures = Measures(store, self.id, self._drain)
+        self._registered = Registered(store, self.id, self._handlers)
         self._intake = Intake(
             store,
             self.id,
@@ -164,6 +166,7 @@ class Worker:
         try:
             if not await self._arrive():
                 return
+            await self._registered.step()
             await self._heartbeat.start()
             await self._intake.listen()
         except asyncio.CancelledError:
@@ -176,6 +179,7 @@ class Worker:
             ("flush", self._flush_loop()),
             ("upkeep", self._upkeep.run()),
             ("measures", self._measures.run()),
+            ("types", self._registered.run()),
         ):
             self._go(name, loop)
         _log.info(

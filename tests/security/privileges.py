@@ -43,6 +43,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "emit(text,uuid[],integer[],text[],jsonb[])": _worker,
     "beat(text,uuid[],integer[],interval,jsonb)": _worker,
     "leave(text)": _worker,
+    "register_job_types(text,jsonb,text)": _worker,
+    "see_job_types(text[])": _worker,
     "complete(text,uuid[],integer[],jsonb[],interval[])": _worker,
     "fail(text,uuid[],integer[],text[],text[],interval[])": _worker,
     "retry(text,uuid[],integer[],text[],interval[],text[],interval[])": _worker,
@@ -125,6 +127,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
         "insert": {PRODUCER: ENQUEUED - {"run_at"}, WORKER: ENQUEUED - {"run_at"}},
     },
     "installed": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
+    "job_types": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
     **{
         name: {"select": {WORKER: ALL, OBSERVER: ALL}}
         for name in (

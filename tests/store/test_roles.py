@@ -105,7 +105,7 @@ INSERTS = {"jobs", "jobs_live"}
 def may(role: str, what: str, relation: str) -> bool:
     match role, what:
         case ("producer", "read"):
-            return relation == "installed"
+            return relation in ("installed", "job_types")
         case ("producer", "insert"):
             return relation in INSERTS
         case ("worker", "read") | ("observer", "read"):

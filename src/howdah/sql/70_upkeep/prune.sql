@@ -1,7 +1,8 @@
 -- prune · forget finished jobs and events, by whole days
 --
 -- A day is dropped once all of it is older than p_keep; without p_keep, than the options
--- keep_finished and keep_events say.
+-- keep_finished and keep_events say. A worker not heard of for a day is forgotten, a job type that no
+-- worker has known for a year.
 --
 --   returns  the partitions this call dropped
 --
@@ -65,6 +66,11 @@ begin
     delete from howdah.workers as w
     where w.id = any (array(
         select o.id from howdah.workers as o where o.beat_at < howdah.clock() - interval '1 day'
+        for update skip locked
+    ));
+    delete from howdah.job_types as t
+    where t.name = any (array(
+        select o.name from howdah.job_types as o where o.last_seen_at < howdah.clock() - interval '1 year'
         for update skip locked
     ));
 end;

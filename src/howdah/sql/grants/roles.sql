@@ -13,6 +13,9 @@ grant usage on schema howdah to howdah_producer, howdah_worker, howdah_observer;
 -- Everyone may see which version is installed.
 grant select on howdah.installed to howdah_producer, howdah_worker, howdah_observer;
 
+-- And which job types workers have registered, with their parameters.
+grant select on howdah.job_types to howdah_producer, howdah_worker, howdah_observer;
+
 -- A producer enqueues, by function, by plain INSERT or by COPY, and reads nothing back.
 grant execute on function
     howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text),

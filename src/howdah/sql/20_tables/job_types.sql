@@ -1,0 +1,31 @@
+-- job_types · what workers have told of the job types they know
+--
+-- One row per type, written when a worker starts: the last start wins. While a worker runs it
+-- changes `last_seen_at` alone, so two versions of the code do not overwrite each other for ever.
+-- Nobody but howdah.register_job_types writes here. A worker writes the words: who shows them must
+-- treat them as text of a stranger.
+
+create table howdah.job_types (
+    name           howdah.job_name          primary key,
+    priority       int                      not null,
+    max_attempts   howdah.attempts_allowed  not null,
+    timeout        interval,                            -- null: none
+    run            text                     not null,   -- async, thread or process
+    parameters     jsonb                    not null,   -- [{"name": …, "type": …, "required": …}]
+    signature      text                     not null,   -- a fingerprint of the parameters and their types
+    label          text,                                -- how one job is named in lists: "{order_id}"
+    worker_id      howdah.worker_name       not null,   -- whose start wrote this last
+    version        text                     not null,   -- the version of howdah in that worker
+    first_seen_at  timestamptz              not null,
+    registered_at  timestamptz              not null,
+    last_seen_at   timestamptz              not null,
+
+    constraint timeout_is_longer_than_nothing check (timeout > '0'),
+    constraint run_is_at_most_20_characters check (length(run) between 1 and 20),
+    constraint parameters_are_an_array_of_at_most_64_kb
+        check (jsonb_typeof(parameters) = 'array' and octet_length(parameters::text) <= 65536),
+    constraint signature_is_1_to_100_characters check (length(signature) between 1 and 100),
+    constraint label_is_1_to_200_characters_none_of_them_control
+        check (length(label) between 1 and 200 and label !~ '[[:cntrl:]]'),
+    constraint version_is_at_most_100_characters check (length(version) <= 100)
+) with (fillfactor = 50);

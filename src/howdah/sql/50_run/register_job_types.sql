@@ -1,0 +1,45 @@
+-- register_job_types · a worker says what it knows of its job types, when it starts
+--
+-- A JSON array of objects with the names of the columns of howdah.job_types. Enqueues that name neither
+-- priority nor max_attempts take them from there. What is left out is: priority 100, max_attempts 3, no timeout,
+-- no label. Of two workers that differ the last one to start wins.
+--
+--   select howdah.register_job_types('me', '[{"name": "mail", "max_attempts": 1, "run": "async",
+--       "parameters": [{"name": "to", "type": "str", "required": true}], "signature": "1"}]');
+--
+--   p_version  the version of the worker's code, for people to read
+--
+-- At most 10,000 types in one call. Locks the rows in the order of their names. Wakes nobody.
+
+create or replace function howdah.register_job_types(
+    p_worker_id  text,
+    p_types      jsonb,
+    p_version    text  default ''
+) returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if jsonb_typeof(p_types) is distinct from 'array' or jsonb_array_length(p_types) > 10000 then
+        raise exception using errcode = '22023', message = 'p_types must be a JSON array of at most 10000 objects';
+    end if;
+    perform howdah.refuse_max_attempts(max(t.max_attempts))
+    from jsonb_to_recordset(p_types) as t (max_attempts int);
+    insert into howdah.job_types as known (
+        name, priority, max_attempts, timeout, run, parameters, signature, label,
+        worker_id, version, first_seen_at, registered_at, last_seen_at)
+    select distinct on (t.name)
+           t.name, coalesce(t.priority, 100), coalesce(t.max_attempts, 3), t.timeout, coalesce(t.run, 'async'),
+           coalesce(t.parameters, '[]'), coalesce(t.signature, '-'), t.label,
+           p_worker_id, p_version, howdah.clock(), howdah.clock(), howdah.clock()
+    from jsonb_to_recordset(p_types) as t (
+        name text, priority int, max_attempts int, timeout interval, run text, parameters jsonb,
+        signature text, label text)
+    order by t.name
+    on conflict (name) do update
+    set priority = excluded.priority, max_attempts = excluded.max_attempts, timeout = excluded.timeout,
+        run = excluded.run, parameters = excluded.parameters, signature = excluded.signature,
+        label = excluded.label, worker_id = excluded.worker_id, version = excluded.version,
+        registered_at = excluded.registered_at, last_seen_at = excluded.last_seen_at;
+end;
+$$;

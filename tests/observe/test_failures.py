@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from howdah import observe
 from tests.observe.support import HOUR, asking
@@ -95,6 +96,55 @@ async def test_only_the_newest_are_looked_at(db: Database) -> None:
         told = await observe.failures(store, depth=2)
     assert [(one.fingerprint, one.jobs) for one in told.groups] == [("new", 2)]
     assert told.more
+
+
+async def test_jobs_that_are_tried_again_are_groups_of_their_own(db: Database) -> None:
+    fail(db, "mail", "no route to 1")
+    waiting = [db.enqueue("mail") for _ in range(2)]
+    for n in (2, 3):
+        db.retry(db.claim("mail"), f"no route to {n}", delay=HOUR)
+    at_work = db.enqueue("report")
+    db.retry(db.claim("report"), "other")
+    db.claim("report")
+    db.enqueue("mail")
+    async with asking(db) as store:
+        told = await observe.failures(store)
+        assert [(one.job_type, one.jobs, one.retrying) for one in told.groups] == [
+            ("mail", 1, False)
+        ]
+        again = {(one.job_type, one.fingerprint): one for one in told.retrying}
+        assert {key: one.jobs for key, one in again.items()} == {
+            ("mail", "no route to <n>"): 2,
+            ("report", "other"): 1,
+        }
+        mail = again["mail", "no route to <n>"]
+        assert mail.retrying
+        assert mail.attempts == 1
+        assert mail.next_at is not None
+        assert mail.next_at > mail.last_at
+        assert sum(mail.trend) == 2
+        assert again["report", "other"].next_at is None, "it is at work, and does not wait"
+        assert again["report", "other"].newest == at_work
+        page = await observe.page(store, mail.filter)
+        assert {one.id for one in page.jobs} == set(waiting)
+        alone = await observe.failures(store, "report")
+        assert [one.job_type for one in alone.retrying] == ["report"]
+
+
+@pytest.mark.parametrize("said", ["soon", "9999-99-99", "0001-01-01T00:00:00+14:00", None, 7, {}])
+async def test_a_job_that_was_tried_again_may_tell_any_time(db: Database, said: object) -> None:
+    errors = Jsonb([{"ended_at": said}])
+    db.execute(
+        "insert into howdah.jobs (job_type, attempts, last_error, errors) values ('m', 1, 'x', %s)",
+        errors,
+    )
+    db.execute(
+        "insert into howdah.jobs (job_type, attempts, last_error, errors) values ('m', 1, 'x', %s)",
+        Jsonb(said),
+    )
+    async with asking(db) as store:
+        (group,) = (await observe.failures(store)).retrying
+    assert (group.jobs, sum(group.trend)) == (2, 0)
 
 
 def test_completed_jobs_are_not_walked_over(db: Database) -> None:

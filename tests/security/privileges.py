@@ -88,6 +88,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "ahead(text[],integer,timestamp with time zone,uuid,integer)": _readers,
     "crew(integer)": _readers,
     "recent_failures(text,integer,integer)": _readers,
+    "retrying_failures(text,integer)": _readers,
     "jobs_by_id(uuid[])": _readers,
     "fingerprint(text)": _readers,
     "today()": _readers,

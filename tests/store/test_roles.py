@@ -44,7 +44,7 @@ FUNCTIONS_OF_A_PRODUCER = {
 FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),
     *("measured", "measured_by_minute", "lanes", "held", "scheduled"),
-    *("ahead", "crew", "recent_failures", "jobs_by_id"),
+    *("ahead", "crew", "recent_failures", "retrying_failures", "jobs_by_id"),
 }
 FUNCTIONS_OF_NO_ROLE = {"finish"}  # the inside of the settling verbs: it asks for no lease
 

@@ -96,6 +96,17 @@ async def test_the_same_errors_together(queue: Queue) -> None:
         assert re.search(r"charge +1 .*KeyError", shown.line("KeyError"))
 
 
+async def test_errors_that_are_being_retried_are_told_apart_from_failed_ones(queue: Queue) -> None:
+    await queue.enqueue("charge")
+    (job,) = await queue.claim(["charge"], worker_id="someone")
+    await queue.fail(job, "Timeout: gateway 1 said nothing", delay=3600)
+    async with top(queue) as shown:
+        await shown.press("4")
+        await shown.looks_until("retrying  Timeout")
+        await shown.press("r")
+        await shown.sees("retried by themselves")
+
+
 async def test_long_names_are_cut_and_every_column_has_its_place_at_80_columns(
     queue: Queue,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from uuid import UUID
 
 import httpx
@@ -31,7 +32,7 @@ async def all_are(handles: Sequence[Handle[int]], state: State) -> bool:
 
 
 def groups(html: str) -> list[str]:
-    return re.findall(r'<li class="card group" data-key="([^"]*)">', html)
+    return re.findall(r'<li class="card group(?: retrying)?" data-key="([^"]*)">', html)
 
 
 async def test_a_failing_group_is_retried_and_completes(
@@ -92,6 +93,42 @@ async def test_errors_that_differ_in_numbers_alone_are_one_group(
     assert f'href="/jobs/{ids[1]}"' in html
     assert "at line 7</pre>" in html
     assert "<b>lost" not in html
+
+
+async def retry(queue: Queue, job_type: str, *errors: str) -> list[UUID]:
+    """Make jobs that have failed once with these errors and wait for their next attempt."""
+    ids: list[UUID] = []
+    for error in errors:
+        ids.append((await queue.enqueue(job_type, max_attempts=3)).id)
+        (job,) = await queue.claim([job_type], 1, worker_id="someone")
+        await queue.fail(job, error, delay=timedelta(hours=1))
+    return ids
+
+
+async def test_errors_that_are_being_retried_are_shown_apart_from_failed_ones(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    ids = await retry(queue, "letters", "no answer in 3 s", "no <answer> in 7 s")
+    html = (await client.get("/failures", params={"type": "letters"})).text
+    assert groups(html) == [
+        "retrying letters no &lt;answer&gt; in &lt;n&gt; s",
+        "retrying letters no answer in &lt;n&gt; s",
+    ]
+    assert "No letters job has failed for good." in html
+    assert "2 errors in 2 jobs whose last attempt failed and that have attempts left." in html
+    assert "no &lt;answer&gt; in 7 s" in html
+    assert "<answer>" not in html
+    assert "Retry the group" not in html  # they are retried by themselves
+    assert "in 59m" in html
+    links = re.findall(r'href="(/jobs\?[^"]*)"', html)
+    found = (await client.get(links[-1].replace("&amp;", "&"))).text
+    assert str(ids[0]) in found
+    assert str(ids[1]) not in found
+
+    await fail(queue, "letters", "no answer in 9 s")
+    both = groups((await client.get("/failures")).text)
+    assert both[0] == "letters no answer in &lt;n&gt; s"
+    assert len(both) == 3
 
 
 async def test_one_type_alone(client: httpx.AsyncClient, queue: Queue) -> None:

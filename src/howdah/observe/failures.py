@@ -1,26 +1,31 @@
-"""Failures: jobs that failed of late, the same errors together.
+"""Failures: jobs that failed of late, and jobs that failed and are tried again.
 
-In SQL  sql/80_observe/recent_failures.sql, fingerprint.sql
+In SQL  sql/80_observe/recent_failures.sql, retrying_failures.sql, fingerprint.sql
 
 Errors are the same when their fingerprints are: numbers, ids, hex and quoted text left out. Only
 the newest failed jobs are looked at, along the index that has nothing but failed and cancelled
-ones. The jobs of a group are found by `page` with its type and fingerprint.
+ones. Of live jobs, a bounded number is looked at too. The jobs of a group are found by `page` with
+its filter.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import asyncpg
 import msgspec
 
 from howdah.observe import look
+from howdah.observe.life import instant_of
 from howdah.observe.page import Filter
 from howdah.states import State
 from howdah.store import Store
 
 DEPTH = 2_000  # failed jobs that are looked at
 TREND = 24  # hours
+LIVE = tuple(state for state in State if not state.finished)
 
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,21 +39,29 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     example: str  # the newest error, in full
     newest: UUID  # the job of the example
     trend: list[int]  # per hour, the last day, oldest first
+    retrying: bool = False  # they have attempts left and are tried again
+    next_at: datetime | None = None  # when the first of those that wait is tried again
+    attempts: int | None = None  # the most that one of those has made
 
     @property
     def filter(self) -> Filter:
         """The filter that finds all jobs of the group."""
         return Filter(
-            status=(State.FAILED,), job_type=(self.job_type,), fingerprint=self.fingerprint
+            status=LIVE if self.retrying else (State.FAILED,),
+            job_type=(self.job_type,),
+            fingerprint=self.fingerprint,
         )
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """Groups of failed jobs, the latest first."""
+    """Groups of jobs that failed alike, the latest first."""
 
-    groups: list[FailureGroup]
+    groups: list[FailureGroup]  # failed for good
     looked_at: int
     more: bool  # there are older failed jobs that were not looked at
+    retrying: list[FailureGroup] = msgspec.field(default_factory=list[FailureGroup])
+    retrying_more: bool = False  # there may be more of those than were looked at
+    late: list[str] = msgspec.field(default_factory=list[str])  # parts that took too long
 
 
 async def failures(
@@ -58,7 +71,7 @@ async def failures(
     depth: int = DEPTH,
     within: timedelta = look.WITHIN,
 ) -> Failures:
-    """Group the newest failed jobs by their errors."""
+    """Group the newest failed jobs, and those that are tried again, by their errors."""
     rows = await look.fetch(
         store,
         within,
@@ -80,8 +93,54 @@ async def failures(
         )
         for row in rows
     ]
-    looked_at = sum(group.jobs for group in groups)
-    return Failures(groups, looked_at, bool(rows) and rows[0]["more"])
+    late: list[str] = []
+    try:
+        live = await look.fetch(
+            store,
+            within,
+            "select *, howdah.clock() as now from howdah.retrying_failures($1, $2)",
+            job_type,
+            depth,
+        )
+    except look.TookTooLong:  # many live jobs, or many dead rows: the failed ones are shown
+        live, late = (), ["retrying"]
+    return Failures(
+        groups,
+        sum(group.jobs for group in groups),
+        bool(rows) and rows[0]["more"],
+        _retrying(live),
+        bool(live) and live[0]["more"],
+        late,
+    )
+
+
+def _retrying(rows: Sequence[asyncpg.Record]) -> list[FailureGroup]:
+    groups = [_retried(row) for row in rows]
+    return sorted(groups, key=lambda group: group.last_at, reverse=True)
+
+
+def _retried(row: asyncpg.Record) -> FailureGroup:
+    now: datetime = row["now"]
+    told = map(instant_of, row["ended"])
+    ended = [min(at, now) for at in told if at is not None and at.year >= 1970]
+    hours = [0] * TREND
+    for at in ended:
+        ago = (now - at) // timedelta(hours=1)
+        if ago < TREND:
+            hours[TREND - 1 - ago] += 1
+    return FailureGroup(
+        job_type=row["job_type"],
+        fingerprint=row["fingerprint"],
+        jobs=row["jobs"],
+        first_at=min(ended, default=now),
+        last_at=max(ended, default=now),
+        example=row["example"],
+        newest=row["newest"],
+        trend=hours,
+        retrying=True,
+        next_at=row["next_at"],
+        attempts=row["attempts"],
+    )
 
 
 def _trend(by_hours_ago: str) -> list[int]:

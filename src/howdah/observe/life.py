@@ -181,12 +181,13 @@ def _entry(entry: Any) -> tuple[datetime, datetime, dict[str, Any]] | None:
     if not isinstance(entry, dict):
         return None
     said: dict[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]
-    ended = _instant(said.get("ended_at"))
-    began = _instant(said.get("started_at")) or ended
+    ended = instant_of(said.get("ended_at"))
+    began = instant_of(said.get("started_at")) or ended
     return None if ended is None or began is None else (began, ended, said)
 
 
-def _instant(value: Any) -> datetime | None:
+def instant_of(value: Any) -> datetime | None:
+    """Read a moment that a kept error tells; None where it tells none."""
     try:
         at = datetime.fromisoformat(value)
     except (TypeError, ValueError):

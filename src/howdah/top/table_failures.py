@@ -1,4 +1,4 @@
-"""Failures: jobs that failed of late, the same errors together, the latest first."""
+"""Failures: jobs that failed of late or are being retried, the same errors together."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from howdah.observe import FailureGroup
+from howdah.printable import one_line
 from howdah.top import words
 from howdah.top.heart import Seen
 from howdah.top.table import Column, Table
@@ -43,18 +44,27 @@ class FailuresTable(Table[Failed]):
     ]
 
     def key(self, row: Failed) -> str:
-        return f"{row.group.job_type}\n{row.group.fingerprint}"
+        group = row.group
+        return f"{group.job_type}\n{group.fingerprint}\n{'retrying' if group.retrying else ''}"
 
     def cells(self, row: Failed) -> dict[str, str | Text]:
         group = row.group
+        style = words.WARN if group.retrying else words.BAD
         return {
             "TYPE": group.job_type,
-            "JOBS": Text(f"{group.jobs:,}", words.BAD),
+            "JOBS": Text(f"{group.jobs:,}", style),
             "LAST": words.age(row.last),
             "FIRST": words.age(row.first),
-            "ERROR": group.example,
+            "ERROR": _error(group),
             "LAST DAY": Text(words.trend(group.trend, 24), words.BAD),
         }
+
+
+def _error(group: FailureGroup) -> str | Text:
+    """Return the error, with a word before it where the jobs are tried again."""
+    if not group.retrying:
+        return group.example
+    return Text.assemble(("retrying  ", words.WARN), one_line(group.example))
 
 
 def rows(seen: Seen) -> list[Failed]:
@@ -62,4 +72,5 @@ def rows(seen: Seen) -> list[Failed]:
     if seen.failures is None or seen.overview is None:
         return []
     now = seen.overview.at
-    return [Failed(one, now - one.first_at, now - one.last_at) for one in seen.failures.groups]
+    groups = [*seen.failures.groups, *seen.failures.retrying]
+    return [Failed(one, now - one.first_at, now - one.last_at) for one in groups]

@@ -62,6 +62,9 @@ class Wants:
         if verb == "details":
             self.of_job(verb, group.newest, group.job_type)
             return
+        if verb == "requeue" and group.retrying:
+            self._board.answer(_retried_anyway())
+            return
         read, why = self._reading(group.newest)
         makers: Makers = {
             "requeue": lambda: deeds.requeue_group(self._queue, group),
@@ -97,3 +100,7 @@ class Wants:
             board.answer(why())
         elif verb in makers:
             board.act(makers[verb])
+
+
+async def _retried_anyway() -> str:
+    return "These jobs have attempts left and are retried by themselves: nothing to requeue."

@@ -75,6 +75,11 @@ def ago(at: datetime | None, now: datetime) -> Markup:
     )
 
 
+def due(at: datetime | None, now: datetime) -> Markup:
+    """Word when something is due; what is due already, or at work, is so now."""
+    return Markup("now") if at is None or at <= now else ago(at, now)
+
+
 def moment(at: datetime | None) -> Markup:
     """Word a moment exactly; the page's script puts it into the reader's own time zone."""
     if at is None:
@@ -174,7 +179,20 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     words: dict[str, Any] = made.filters
-    for word in (number, rate, percent, length, ago, moment, prose, priority, trend, hour, mix):
+    for word in (
+        number,
+        rate,
+        percent,
+        length,
+        ago,
+        due,
+        moment,
+        prose,
+        priority,
+        trend,
+        hour,
+        mix,
+    ):
         words[word.__name__] = word
     return made
 

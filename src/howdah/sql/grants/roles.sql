@@ -41,7 +41,8 @@ grant execute on function
     howdah.clock(), howdah.today(), howdah.option(text), howdah.fingerprint(text),
     howdah.measured(timestamptz), howdah.measured_by_minute(timestamptz),
     howdah.lanes(int, int, text), howdah.held(int), howdah.scheduled(int),
-    howdah.ahead(text[], int, timestamptz, uuid, int), howdah.crew(int), howdah.jobs_by_id(uuid[]), howdah.recent_failures(text, int, int)
+    howdah.ahead(text[], int, timestamptz, uuid, int), howdah.crew(int), howdah.jobs_by_id(uuid[]), howdah.recent_failures(text, int, int),
+    howdah.retrying_failures(text, int)
     to howdah_observer, howdah_worker;
 
 -- A worker does everything a job's life needs, by the verbs or by plain UPDATE. It is also the

@@ -1,7 +1,7 @@
-"""Failures: jobs that failed of late, the same errors together, and a way to retry a group.
+"""Failures: the same errors together, of jobs that failed and of jobs that are being retried.
 
 The groups are made of the newest failed jobs, and the page says how many those were. A retry takes
-all failed jobs with the error, also those behind them: as a job with its own progress.
+all failed jobs with the error, also those that were not looked at: as a job with its own progress.
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ SHOWN = 100  # groups
 async def look(desk: Desk, request: Request) -> dict[str, Any]:
     job_type = request.query_params.get("type", "").strip() or None
     if job_type is not None and "\0" in job_type:
-        raise BadInput("text with a NUL character is found nowhere")
+        raise BadInput("a filter cannot contain a NUL character")
     seen = await observe.failures(desk.store, job_type, within=desk.within)
     return {
         "seen": seen,
         "groups": seen.groups[:SHOWN],
         "hidden": max(0, len(seen.groups) - SHOWN),
+        "retrying": seen.retrying[:SHOWN],
+        "retrying_hidden": max(0, len(seen.retrying) - SHOWN),
+        "retried_jobs": jobs(sum(group.jobs for group in seen.retrying)),
         "job_type": job_type,
-        "types": sorted({group.job_type for group in seen.groups}),
+        "types": sorted({group.job_type for group in (*seen.groups, *seen.retrying)}),
         "looked_at": jobs(seen.looked_at),
     }
 

@@ -319,6 +319,7 @@ class SyncQueue:
         backoff: Backoff | timedelta | float | None = None,
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
+        label: str | None = None,
     ) -> SyncRegistration: ...
 
     def job(
@@ -334,6 +335,7 @@ class SyncQueue:
         backoff: Backoff | timedelta | float | None = None,
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
+        label: str | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options."""
         registered = self.asynchronous.job(

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import pytest
 from rich.segment import Segment
 from textual.pilot import Pilot
 
 from howdah import JobContext, Queue
+from howdah.top import pace
 from howdah.top.app import Top
 from howdah.top.heart import Heart
 from tests.support.waiting import DEADLINE, eventually
@@ -78,14 +80,16 @@ async def top(
     read_only: bool = False,
     clock: Callable[[], float] = whole_seconds,
 ) -> AsyncGenerator[Shown]:
-    """Open `howdah top` on a queue."""
-    heart = Heart(queue.store, clock)
-    await heart.look()
-    app = Top(queue, heart, read_only)
-    async with app.run_test(size=size) as pilot:
-        shown = Shown(app, pilot)
-        await shown.sees("1 Types ")
-        yield shown
+    """Open `howdah top` on a queue, at a pace that a busy machine does not slow down."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pace, "TIMES", 0)
+        heart = Heart(queue.store, clock)
+        await heart.look()
+        app = Top(queue, heart, read_only)
+        async with app.run_test(size=size) as pilot:
+            shown = Shown(app, pilot)
+            await shown.sees("1 Types ")
+            yield shown
 
 
 class Gate:

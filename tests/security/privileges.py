@@ -71,6 +71,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "watch(uuid[])": _worker,
     "measure(text,jsonb)": _worker,
     "fold_measures()": _worker,
+    "sample_waiting(integer)": _worker,
     # steer
     "pause(text,text,text)": _worker,
     "resume(text)": _worker,
@@ -134,7 +135,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             *("jobs_finished", "jobs_finished_unprepared", "jobs_finished_DAY"),
             *("job_events", "job_events_unprepared", "job_events_DAY"),
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
-            *("measures", "paused_types", "drains"),
+            *("measures", "measure_history", "paused_types", "drains"),
         )
     },
 }

@@ -44,6 +44,7 @@ EMPTY = b"""
     delete from howdah.workers;
     delete from howdah.finished_counts;
     delete from howdah.measures;
+    delete from howdah.measure_history;
     delete from howdah.paused_types;
     delete from howdah.drains;
     delete from howdah.job_types;

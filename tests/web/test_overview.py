@@ -106,7 +106,7 @@ async def test_the_overview_and_its_problems_cost_one_look(
 ) -> None:
     await queue.enqueue("letters")
     asked = Asked(monkeypatch)
-    found = await look(Desk(queue, Settings()), Request({"type": "http"}))
+    found = await look(Desk(queue, Settings()), Request({"type": "http", "query_string": b""}))
     assert found["problems"]
     assert asked.times("howdah.measured_by_minute") == 1
     assert asked.times("howdah.scheduled(") == 1

@@ -1,16 +1,20 @@
-"""Past: an hour of measures and a day of failures, by the engine with its clock set back."""
+"""Past: a week of measures and a day of failures, by the engine with its clock set back."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import timedelta
 
+import asyncpg
 import msgspec
 
 from howdah import Queue
 from howdah.observe.histogram import cell_of
 
-MINUTES = 60
+MINUTES = 75
+QUARTERS = 7 * 24 * 4
+AWAY = range(300, 330)  # quarters of an hour ago in which no worker was there
 RATES = {"send_mail": 4200, "resize_image": 380, "charge_card": 90, "nightly_report": 2}
 FAILED_PER_HOUR = (0, 0, 1, 0, 0, 2, 0, 0, 0, 1, 3, 6, 9, 12, 7, 4, 2, 2, 1, 0, 0, 1, 2, 3)
 
@@ -25,14 +29,33 @@ async def write_past(queue: Queue) -> None:
                     for n in range(jobs):
                         await connection.execute(_ENQUEUE, 7000 + 20 * hour + n)
                     await connection.execute(_FAIL, jobs)
+            for quarter in range(QUARTERS, 4, -1):
+                if quarter not in AWAY:
+                    await _minute(connection, 15 * quarter)
             for minute in range(MINUTES, -1, -1):
-                await connection.execute(f"set howdah.clock_offset = '-{minute * 60 + 20} seconds'")
-                said = msgspec.json.encode(_measures(minute)).decode()
-                await connection.execute("select howdah.measure('web-1', $1::jsonb)", said)
+                await _minute(connection, minute)
+            await connection.execute("set howdah.clock_offset = '0'")
+            await connection.fetchval("select howdah.fold_measures()")
         finally:
             await connection.execute("reset howdah.clock_offset")
 
 
+async def _minute(connection: asyncpg.Connection[asyncpg.Record], ago: int) -> None:
+    """Measure one minute, so many minutes ago, and count who waited."""
+    back = timedelta(minutes=ago, seconds=20)
+    await connection.execute(f"set howdah.clock_offset = '-{back.total_seconds():.0f} seconds'")
+    said = msgspec.json.encode(_measures(ago)).decode()
+    await connection.execute("select howdah.measure('web-1', $1::jsonb)", said)
+    await connection.execute(_WAIT, [*RATES, ""], [*_waiting(ago), sum(_waiting(ago))])
+    if ago % 60 == 0:
+        await connection.execute("select howdah.fold_measures()")
+
+
+_WAIT = """
+insert into howdah.measure_history (at, step, job_type, waiting)
+select date_trunc('minute', howdah.clock()), '1 minute', w.job_type, w.jobs
+from unnest($1::text[], $2::bigint[]) as w (job_type, jobs)
+"""
 _ENQUEUE = "select howdah.enqueue('charge_card', jsonb_build_object('order', $1::int))"
 _FAIL = """
 select howdah.fail('web-0', array_agg(id), array_agg(attempts),
@@ -41,20 +64,33 @@ from howdah.claim_job_batch('web-0', array['charge_card'], $1)
 """
 
 
+def _wave(minute: int) -> float:
+    """Say how busy it was, so many minutes ago: more by day, with some unrest."""
+    day = 0.65 - 0.5 * math.cos(2 * math.pi * minute / 1440 + 1.2)
+    return day * (1 + 0.25 * math.sin(minute / 7) + 0.15 * math.sin(minute * 1.7))
+
+
+def _waiting(minute: int) -> list[int]:
+    """Say how many of each type stood in line."""
+    rush = 6 if 20 <= minute <= 34 or 700 <= minute <= 900 else 1
+    return [round(rate * _wave(minute) * rush / 9) for rate in RATES.values()]
+
+
 def _measures(minute: int) -> list[dict[str, object]]:
-    wave = 1 + 0.5 * math.sin(minute / 7) + 0.2 * math.sin(minute * 1.7)
+    wave = _wave(minute)
+    waited = 0.002 if max(_waiting(minute)) < 2000 else 0.9
     found: list[dict[str, object]] = []
     for job_type, rate in RATES.items():
         jobs = round(rate * wave)
-        bad = round(jobs * 0.12 * (1 + math.sin(minute / 3))) if job_type == "charge_card" else 0
+        bad = round(jobs * 0.12 * (1 + math.sin(minute / 23))) if job_type == "charge_card" else 0
         run = {"send_mail": 0.08, "resize_image": 0.9, "charge_card": 0.6, "nightly_report": 48.0}
         found.append(
             {
                 "job_type": job_type,
                 "completed": jobs - bad,
                 "retried": bad,
-                "pickup": _cells(jobs, 0.002),
-                "pickup_seconds": jobs * 0.003,
+                "pickup": _cells(jobs, waited),
+                "pickup_seconds": jobs * waited,
                 "run": _cells(jobs, run[job_type]),
                 "run_seconds": jobs * run[job_type],
             }

@@ -1,6 +1,7 @@
 """Observe: questions about a queue, each answered at a bounded cost, and how to steer it.
 
     overview.py   every type at a glance, from counts with a cap and from measures
+    over_time.py  the last hour, day or week of all types or of one, for charts
     problems.py   what a person should look at, worst first
     page.py       jobs by filter, page by page, and how many there are
     life.py       one job: its waits, its attempts, its events
@@ -23,6 +24,7 @@ from howdah.observe.failures import FailureGroup, Failures, failures
 from howdah.observe.histogram import Times
 from howdah.observe.life import Kind, Life, Span, life
 from howdah.observe.look import TookTooLong
+from howdah.observe.over_time import OverTime, Point, Range, over_time
 from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
 from howdah.observe.page import Filter, Page, Summary, count, ends, page
 from howdah.observe.problems import Problem, problems
@@ -52,10 +54,13 @@ __all__ = [
     "Level",
     "Life",
     "Minute",
+    "OverTime",
     "Overview",
     "Page",
     "Paused",
+    "Point",
     "Problem",
+    "Range",
     "Reason",
     "Span",
     "Summary",
@@ -73,6 +78,7 @@ __all__ = [
     "examine",
     "failures",
     "life",
+    "over_time",
     "overview",
     "page",
     "pause",

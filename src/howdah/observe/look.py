@@ -2,9 +2,10 @@
 
 Comes after  store/  which lends the connection
 
-Every look is a read-only transaction with a statement_timeout of its own, kept by the server:
-a question that turns out to be expensive is stopped there, also when the asker is gone. A server
-that does not answer at all is given up a moment later.
+Every look is a transaction with a statement_timeout of its own, kept by the server: a question
+that turns out to be expensive is stopped there, also when the asker is gone. It is read-only, but
+for the count that a worker writes down. A server that does not answer at all is given up a moment
+later.
 
 Whoever looks again and again can have the looks counted (`spending`): how long the server was busy
 with them, as far as it can be told from here. What a way there and back takes is known from the
@@ -62,9 +63,9 @@ def spending() -> Generator[Spent]:
 
 
 async def fetch(
-    store: Store, within: timedelta, sql: str, *args: object
+    store: Store, within: timedelta, sql: str, *args: object, writes: bool = False
 ) -> Sequence[asyncpg.Record]:
-    """Read rows, within so much time."""
+    """Read rows, within so much time; `writes`: the statement may write what it found."""
     milliseconds = max(1, int(within.total_seconds() * 1000))
     try:
         async with (
@@ -72,7 +73,7 @@ async def fetch(
             store.acquire() as connection,
         ):
             try:
-                return await _look(store, connection, milliseconds, sql, *args)
+                return await _look(store, connection, milliseconds, sql, *args, writes=writes)
             except asyncpg.QueryCanceledError:
                 raise _too_long(within) from None
     except TimeoutError:
@@ -85,9 +86,10 @@ async def _look(
     milliseconds: int,
     sql: str,
     *args: object,
+    writes: bool,
 ) -> Sequence[asyncpg.Record]:
     began = time.monotonic()
-    kind = "" if store.pooled else " read only"
+    kind = "" if store.pooled or writes else " read only"
     await connection.execute(f"begin{kind}; set local statement_timeout = {milliseconds}")
     asked = time.monotonic()
     try:

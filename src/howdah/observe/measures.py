@@ -1,7 +1,7 @@
 """Measures: what a worker measures of its own work, and how it tells.
 
 Comes after   settle   which hands over each batch of endings once it is written down
-In SQL        sql/80_observe/measure.sql, fold_measures.sql
+In SQL        sql/80_observe/measure.sql, fold_measures.sql, sample_waiting.sql
 
 Nothing is done per job as it runs. Of each settled batch the endings are counted by type; times
 are taken of all in a small batch and of an even sample in a large one, each standing for its
@@ -16,12 +16,14 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from datetime import timedelta
 from uuid import UUID
 
 import msgspec
 
 from howdah.errors import HowdahError
 from howdah.logs import log_named
+from howdah.observe import look
 from howdah.observe.histogram import CELLS, cell_of
 from howdah.outcomes import Ending, Release
 from howdah.states import State, Verb
@@ -31,6 +33,11 @@ _log = log_named("howdah.measures")
 
 EVERY = 5.0  # seconds between two rows of a type
 FOLD_EVERY = 60.0
+COUNT_EVERY = (
+    20.0  # seconds between two asks for a count of who waits: the first in a minute counts
+)
+COUNT_WITHIN = timedelta(seconds=1)  # that a count may take
+COUNT_AGAIN = 300.0  # seconds after a count that took longer: the charts have a gap there
 SAMPLE = 32  # times taken of one batch, shared by its types, but at least one of each
 _COUNTED = {
     Verb.COMPLETE: "completed",
@@ -80,6 +87,7 @@ class Measures:
         self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
         self._server_ahead: float | None = None  # the server's clock less our monotonic one
         self._fold_due = 0.0
+        self._count_due = 0.0
 
     def claimed(self, claimed_at: float, sent: float) -> None:
         """Learn from a claim how our clock and the server's differ.
@@ -165,6 +173,19 @@ class Measures:
             self._fold_due = now + FOLD_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
             await self._store.fetchval("select howdah.fold_measures() from howdah.relaxed()")
 
+    async def count_waiting(self) -> None:
+        """Write down how many jobs wait, once a minute; any worker does it for all."""
+        now = time.monotonic()
+        if now < self._count_due:
+            return
+        self._count_due = now + COUNT_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
+        sql = "select howdah.sample_waiting() from howdah.relaxed()"
+        try:
+            await look.fetch(self._store, COUNT_WITHIN, sql, writes=True)
+        except look.TookTooLong:
+            self._count_due = now + COUNT_AGAIN
+            raise
+
     async def run(self) -> None:
         """Report every few seconds. What cannot be told is forgotten: jobs matter more."""
         while True:
@@ -172,5 +193,6 @@ class Measures:
             try:
                 await self.step()
                 await self.fold()
+                await self.count_waiting()
             except HowdahError as error:
                 _log.warning("measures.lost error=%s", error)

@@ -19,11 +19,13 @@ from weakref import WeakKeyDictionary
 from starlette.requests import Request
 
 from howdah import observe
-from howdah.observe import Diagnosis, Overview
+from howdah.observe import Diagnosis, OverTime, Overview, Range
 from howdah.web.desk import Desk
 
 LIVE = "howdah.live"  # in the scope of a request that draws an open page again
 GLANCE = 0.9  # seconds that an answer may be old on an open page: less than between two drawings
+CHARTED = 10.0  # charts: they get a point a minute
+CHARTS = 200  # of types and ranges that are remembered
 EXAMINED = 5.0  # the doctor's, which changes slowly and costs more
 
 _T = TypeVar("_T")
@@ -53,11 +55,22 @@ class Recent:
     def __init__(self, desk: Desk) -> None:
         # a desk holds its Recent by a weak key, so this must hold no desk
         store, within = desk.store, desk.within
+        self._store, self._within = store, within
+        self._charts: dict[tuple[Range, str | None], Answer[OverTime]] = {}
         self._overview = Answer(lambda: observe.overview(store, within=within))
         self._diagnosis = Answer(lambda: observe.examine(store, within=within))
 
     async def overview(self, request: Request) -> Overview:
         return await self._overview.get(GLANCE if LIVE in request.scope else 0.0)
+
+    async def over_time(self, request: Request, range: Range, job_type: str | None) -> OverTime:
+        answer = self._charts.pop((range, job_type), None) or Answer(
+            lambda: observe.over_time(self._store, range, job_type, within=self._within)
+        )
+        self._charts[range, job_type] = answer
+        while len(self._charts) > CHARTS:
+            del self._charts[next(iter(self._charts))]
+        return await answer.get(CHARTED if LIVE in request.scope else 0.0)
 
     async def diagnosis(self, request: Request, old: float = EXAMINED) -> Diagnosis:
         return await self._diagnosis.get(old if LIVE in request.scope else 0.0)

@@ -9,7 +9,7 @@ from howdah.observe.doctor.check import Check, Examination, Level, graded
 from howdah.observe.wording import length
 from howdah.store import Store
 
-HOT = ("jobs_live", "workers", "finished_counts", "measures")
+HOT = ("jobs_live", "workers", "finished_counts", "measures", "measure_history")
 MANY, VERY_MANY = 200_000, 5_000_000  # dead rows
 LATE = timedelta(minutes=10)  # that a vacuum which is due may take to come
 

@@ -3,7 +3,7 @@
 --   (lock_space, 1)  shared: an idle worker sleeps     exclusive, for a moment: is anybody asleep?
 --   (lock_space, 2)  one upkeep at a time
 --   (lock_space, 3)  one install at a time
---   (lock_space, 4)  one folding of measures at a time
+--   (lock_space, 4)  one at a time folds measures, or counts who waits
 --   (lock_space, 5)  one at a time makes or drops days
 --   (lock_space + 1, hash of a job type)  one claim at a time looks for jobs
 

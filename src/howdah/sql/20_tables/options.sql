@@ -13,6 +13,7 @@ insert into howdah.options (name, value, meaning) values
     ('keep_finished',     '7 days', 'how long finished jobs are kept, by whole days'),
     ('keep_events',       '7 days', 'how long events of jobs are kept, by whole days'),
     ('keep_measures',     '2 hours', 'how long measures are kept by the minute'),
+    ('keep_measure_history', '8 days', 'how long measures are kept by two hours, for charts'),
     ('max_payload_bytes', '262144', 'the largest payload a job may carry'),
     ('max_attempts_limit', '1000', 'the most attempts a job may ask for'),
     ('max_lost_workers', '5', 'a job fails once it has lost so many workers in a row');

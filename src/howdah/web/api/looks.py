@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from howdah import observe
 from howdah.errors import JobNotFound
-from howdah.observe import Failures, Level, Overview, TypeNow, Why, WorkerNow
+from howdah.observe import Failures, Level, OverTime, Overview, Range, TypeNow, Why, WorkerNow
 from howdah.web.api.call import Calls
 from howdah.web.api.which import Text
 from howdah.web.desk import Desk
@@ -78,6 +78,15 @@ class WhichFailures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     job_type: Text | UnsetType = UNSET
 
 
+class WhichRange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far back."""
+
+    range: Annotated[
+        Literal["hour", "day", "week"],
+        Meta(description="An hour by the minute, a day by 15 minutes, a week by 2 hours."),
+    ] = "hour"
+
+
 @calls.get("/overview")
 async def overview(desk: Desk) -> Overview:
     """Every job type at a glance, with the trend of the last hour.
@@ -128,6 +137,23 @@ async def type_now(desk: Desk, job_type: JobTypeName) -> TypeNow:
 async def why_type(desk: Desk, job_type: JobTypeName) -> Why:
     """Why jobs of a type wait: told of the first in its line."""
     return await observe.why_type(desk.store, job_type, within=desk.within)
+
+
+@calls.get("/measures")
+async def measures(desk: Desk, query: WhichRange) -> OverTime:
+    """All types together over time: what the charts of the overview show.
+
+    Counts are of a whole point: divide by its `minutes`, in which a worker was there, for a rate.
+    Null: no worker was there, or the minute is not added up yet. `waiting` is the most that was
+    counted at once, of one count a minute; null: nobody counted.
+    """
+    return await observe.over_time(desk.store, Range(query.range), within=desk.within)
+
+
+@calls.get("/types/{job_type}/measures")
+async def measures_of_type(desk: Desk, job_type: JobTypeName, query: WhichRange) -> OverTime:
+    """One type over time, told like /measures. A type that nobody measured has zeros."""
+    return await observe.over_time(desk.store, Range(query.range), job_type, within=desk.within)
 
 
 @calls.get("/failures")

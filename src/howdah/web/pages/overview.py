@@ -18,6 +18,7 @@ from howdah.observe.count import Count
 from howdah.observe.problems import found
 from howdah.web.desk import Desk
 from howdah.web.page import Page
+from howdah.web.pages import history
 from howdah.web.recent import recent
 
 
@@ -45,6 +46,7 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
         "problems": problems,
         "types": sorted(seen.types, key=lambda one: _urgency(one, levels)),
         "levels": levels,
+        "history": await history.look(desk, request, "/"),
     }
 
 

@@ -18,6 +18,7 @@ from howdah.web import flash
 from howdah.web.body import form_of
 from howdah.web.desk import Desk, desk_of
 from howdah.web.page import Page
+from howdah.web.pages import history
 from howdah.web.recent import recent
 from howdah.web.visitor import who_of
 
@@ -43,7 +44,7 @@ async def look_at_one(desk: Desk, request: Request) -> dict[str, Any]:
         "seen": seen,
         "one": one,
         "why": await _why(desk, job_type),
-        "most": max((m.completed + m.failed + m.retried for m in one.trend), default=0),
+        "history": await history.look(desk, request, f"/types/{quote(job_type)}", job_type),
         "endings": ENDINGS,
     }
 

@@ -60,7 +60,7 @@ function one(old, fresh) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
-  if (old.hasAttribute("data-keep")) return;
+  if (old.hasAttribute("data-keep") || fresh.hasAttribute("data-same")) return;
   attributes(old, fresh);
   children(old, fresh);
 }

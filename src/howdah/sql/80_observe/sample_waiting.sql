@@ -1,0 +1,32 @@
+-- sample_waiting · once a minute, write down how many jobs stand in line
+--
+-- Any worker calls it every few seconds; the first in a minute counts, for all. One row for all types ('')
+-- and one for each type that has jobs in line: a type without a row had none.
+--
+--   p_cap    how many jobs of a type are counted at most
+--   returns  whether it was counted now; false: it was counted in this minute, or another worker is at it
+--
+-- Locks (lock_space, 4) until the transaction ends. Wakes nobody. Counts like howdah.lanes, so give the
+-- statement a timeout.
+
+create or replace function howdah.sample_waiting(p_cap int default 100000) returns bool
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_minute timestamptz := date_trunc('minute', howdah.clock());
+begin
+    if not pg_try_advisory_xact_lock(howdah.lock_space(), 4) or exists (
+        select from howdah.measure_history as h
+        where h.job_type = '' and h.at = v_minute and h.waiting is not null
+    ) then
+        return false;
+    end if;
+    insert into howdah.measure_history (at, step, job_type, waiting, more)
+    select v_minute, interval '1 minute', coalesce(l.job_type, ''),
+           coalesce(sum(l.jobs), 0), coalesce(bool_or(l.more) or count(*) >= 1000, false)  -- it looks at 1,000 lanes
+    from howdah.lanes(p_cap) as l
+    group by grouping sets ((l.job_type), ());
+    return true;
+end;
+$$;

@@ -1,0 +1,424 @@
+"""Charts: how a queue did over time, as inline SVG that needs no script.
+
+Comes after  observe/over_time.py
+Comes before pages/, templates/parts/charts.html
+
+Lines are told apart by colour, by dashes and by a label at their end. Where no worker was there the
+line has a gap, and the ground is shaded. Times are on a logarithmic scale: p50 and p99 often differ
+a hundredfold, and both must be readable. All is sent again with each drawing, so paths are short.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, timedelta
+
+import msgspec
+from markupsafe import Markup, escape
+
+from howdah.observe import OverTime, Point, Range
+from howdah.web.draw import length as short_length
+
+Value = float | None
+_Parts = list[list[tuple[int, float]]]  # of a line: which points, and their values
+
+WIDTH, HEIGHT = 400, 150
+LEFT, RIGHT, TOP, BOTTOM = 46, 322, 12, 124  # of the plot
+APART = 14  # between two labels at the ends of lines
+BRIDGED: dict[Range, int] = {
+    Range.HOUR: 2
+}  # steps between two points that a line still joins; else 1
+LATE = 4  # points at the end that may be unknown because they are not folded yet
+SHORTEST = 1e-5  # seconds, at the foot of a scale of times
+TICKS_OF_TIME: dict[float, str] = {
+    1e-5: "0.01 ms",
+    1e-4: "0.1 ms",
+    1e-3: "1 ms",
+    0.01: "10 ms",
+    0.1: "100 ms",
+    1.0: "1 s",
+    10.0: "10 s",
+    60.0: "1 min",
+    600.0: "10 min",
+    3600.0: "1 h",
+    36000.0: "10 h",
+    360000.0: "100 h",
+}
+UNITS = ((1 / 60, "second", 120.0), (1.0, "minute", 1.0), (60.0, "hour", 0.0))
+AGO: dict[Range, tuple[str, ...]] = {
+    Range.HOUR: ("60 min ago", "45", "30", "15", "now"),
+    Range.DAY: ("24 h ago", "18", "12", "6", "now"),
+    Range.WEEK: ("7 d ago", "6", "5", "4", "3", "2", "1", "now"),
+}
+
+
+class Series(msgspec.Struct, frozen=True):
+    """One line; None where nothing is known."""
+
+    css: str
+    values: list[Value]
+    name: str = ""  # stands at its end where there are several
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """Where a value stands between the foot of a plot (0) and its head (1)."""
+
+    ticks: list[float]
+    share: Callable[[float], float]
+
+
+class Chart(msgspec.Struct, frozen=True, kw_only=True):
+    """One chart with its words."""
+
+    id: str
+    title: str
+    unit: str
+    most: str  # the largest value, and when it was
+    svg: Markup
+
+
+class _Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a chart shows."""
+
+    id: str
+    title: str
+    unit: str
+    series: list[Series]
+    word: Callable[[float], str]
+    times: bool = False  # on a logarithmic scale
+    whole: bool = False  # has no halves
+
+
+# ── the five charts ──
+
+
+def charts(seen: OverTime) -> list[Chart]:
+    """Draw throughput, failures, who waits, and how long attempts waited and ran."""
+    return [_chart(plan, seen) for plan in _plans(seen.points)]
+
+
+def _plans(points: Sequence[Point]) -> list[_Plan]:
+    done = [point.per_minute(point.completed) for point in points]
+    lost = [[p.per_minute(p.failed) for p in points], [p.per_minute(p.retried) for p in points]]
+    by_done, per_done = _unit(done)
+    by_lost, per_lost = _unit([*lost[0], *lost[1]])
+    return [
+        _Plan(
+            id="throughput",
+            title="Throughput",
+            unit=f"completed per {per_done}",
+            series=[Series("one", _times(done, by_done))],
+            word=compact,
+        ),
+        _Plan(
+            id="failures",
+            title="Failed attempts",
+            unit=f"per {per_lost}",
+            series=[
+                Series("bad", _times(lost[0], by_lost), "failed"),
+                Series("again", _times(lost[1], by_lost), "retried"),
+            ],
+            word=compact,
+        ),
+        _Plan(
+            id="waiting",
+            title="Waiting",
+            unit="jobs in line",
+            series=[Series("one", [None if p.waiting is None else p.waiting.jobs for p in points])],
+            word=compact,
+            whole=True,
+        ),
+        _latency("pickup", "Pickup", "from due to started", [point.pickup for point in points]),
+        _latency("run", "Run", "how long attempts ran", [point.run for point in points]),
+    ]
+
+
+def _latency(id: str, title: str, unit: str, times: Iterable[msgspec.Struct]) -> _Plan:
+    found = list(times)
+
+    def of(name: str) -> list[Value]:
+        known: list[timedelta | None] = [getattr(one, name) for one in found]
+        return [None if one is None else max(one.total_seconds(), SHORTEST) for one in known]
+
+    return _Plan(
+        id=id,
+        title=title,
+        unit=unit,
+        series=[Series("p50", of("p50"), "p50"), Series("p99", of("p99"), "p99")],
+        word=_length,
+        times=True,
+    )
+
+
+def _unit(per_minute: Sequence[Value]) -> tuple[float, str]:
+    """Choose in which time to tell a rate, so that its numbers are neither tiny nor huge."""
+    most = max((value for value in per_minute if value is not None), default=0.0)
+    if not most:
+        return 1.0, "minute"
+    return next((factor, name) for factor, name, least in UNITS if most >= least)
+
+
+def _times(values: Iterable[Value], factor: float) -> list[Value]:
+    return [None if value is None else value * factor for value in values]
+
+
+# ── words ──
+
+
+def compact(value: float) -> str:
+    """Word a number in a few characters: 0.02, 7, 4.2k, 1.2M."""
+    for size, sign in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size * 0.9995:
+            return f"{_three(value / size)}{sign}"
+    return _three(value)
+
+
+def _three(value: float) -> str:
+    """Write a number below 1000 with two or three digits."""
+    if value >= 99.95:
+        return f"{value:.0f}"
+    if value >= 9.95:
+        return f"{value:.3g}"
+    return f"{value:.2g}" if value >= 0.001 or not value else f"{value:.0e}"
+
+
+def _length(seconds: float) -> str:
+    if seconds in TICKS_OF_TIME:
+        return TICKS_OF_TIME[seconds]
+    return "0 ms" if seconds <= SHORTEST else short_length(timedelta(seconds=seconds))
+
+
+def _ago(seen: OverTime, n: int) -> str:
+    """Say about how long ago a point was."""
+    minutes = max(1, round((seen.at - seen.points[n].at - seen.step / 2) / timedelta(minutes=1)))
+    if minutes < 100:
+        return f"{minutes} min ago"
+    return f"{minutes / 60:.0f} h ago" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days ago"
+
+
+# ── drawing ──
+
+
+def _chart(plan: _Plan, seen: OverTime) -> Chart:
+    known = [value for one in plan.series for value in one.values if value is not None]
+    watched = any(point.minutes for point in seen.points)
+    nothing = "no attempt ended" if plan.times and watched else "nothing was measured yet"
+    scale = None
+    body = Markup('<text class="none" x="{}" y="{}">{}</text>').format(
+        (LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, nothing
+    )
+    if known:
+        scale = log_scale(known) if plan.times else linear_scale(max(known), plan.whole)
+        body = Markup("").join(_body(plan, scale, seen))
+    most = _most(plan, seen)
+    said = [*_newest(plan, seen), most] if known else [nothing]
+    head = f"{plan.title}, {plan.unit}, last {seen.range}: {', '.join(said)}"
+    svg = Markup(
+        '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}{}{}</svg>'
+    ).format(WIDTH, HEIGHT, head, _gaps(plan, seen), _axes(plan, scale, seen.range), body)
+    return Chart(id=plan.id, title=plan.title, unit=plan.unit, most=most, svg=svg)
+
+
+def _newest(plan: _Plan, seen: OverTime) -> Iterable[str]:
+    for one in plan.series:
+        known = [n for n, value in enumerate(one.values) if value is not None]
+        if known:
+            yield f"{one.name or 'newest'} {_said(plan, one, known[-1], seen)}"
+
+
+def _most(plan: _Plan, seen: OverTime) -> str:
+    """Word the largest value of all lines, the newest of equals."""
+    found = [
+        (value, n, number)
+        for number, one in enumerate(plan.series)
+        for n, value in enumerate(one.values)
+        if value is not None
+    ]
+    if not found:
+        return "\u2013"
+    most, n, number = max(found)
+    if not most:
+        return "none"
+    one = plan.series[number]
+    name = f"{one.name} " if one.name else ""
+    return f"most: {name}{_said(plan, one, n, seen)}, {_ago(seen, n)}"
+
+
+def _said(plan: _Plan, one: Series, n: int, seen: OverTime) -> str:
+    """Word one value; a plus says that there were more than were counted."""
+    value, waiting = one.values[n], seen.points[n].waiting
+    assert value is not None
+    more = plan.id == "waiting" and waiting is not None and waiting.more
+    return f"{plan.word(value)}{'+' if more else ''}"
+
+
+def _x(n: float, of: int) -> float:
+    return LEFT + (n + 0.5) / of * (RIGHT - LEFT)
+
+
+def _y(value: float, scale: Scale) -> float:
+    return BOTTOM - min(max(scale.share(value), 0.0), 1.0) * (BOTTOM - TOP)
+
+
+def linear_scale(most: float, whole: bool = False) -> Scale:
+    """Go from 0 to a round number above all values, in a few round steps."""
+    if most <= 0:
+        return Scale([0.0, 1.0], lambda value: value)
+    size = 10.0 ** math.floor(math.log10(most))
+    step = next(size * n for n in (0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0) if most / (size * n) <= 4)
+    step = max(step, 1.0) if whole else step
+    ticks = [step * n for n in range(math.ceil(most / step - 1e-9) + 1)]
+    return Scale(ticks, lambda value: value / ticks[-1])
+
+
+def log_scale(known: Sequence[float]) -> Scale:
+    """Go from a round time below all values to one above them, each tick several times the last."""
+    low, high, every = min(known), max(known), list(TICKS_OF_TIME)
+    first = max((n for n, tick in enumerate(every) if tick <= low), default=0)
+    last = next((n for n, tick in enumerate(every) if tick >= high), len(every) - 1)
+    first, last = (first, last) if first < last else (max(0, last - 1), max(1, last))
+    ticks = every[first : last + 1]
+    foot, whole = math.log(ticks[0]), math.log(ticks[-1] / ticks[0])
+    shown = ticks if len(ticks) <= 6 else ticks[::2]
+    return Scale(shown, lambda value: (math.log(max(value, SHORTEST)) - foot) / whole)
+
+
+def _axes(plan: _Plan, scale: Scale | None, range: Range) -> Markup:
+    parts: list[Markup] = []
+    for tick in scale.ticks if scale else [0.0]:
+        y = _y(tick, scale) if scale else BOTTOM
+        parts.append(Markup('<path class="rule" d="M{} {:.1f}H{}"/>').format(LEFT, y, RIGHT))
+        if scale:
+            parts.append(
+                Markup('<text class="y" x="{}" y="{:.1f}">{}</text>').format(
+                    LEFT - 5, y + 4, plan.word(tick)
+                )
+            )
+    ago = AGO[range]
+    for n, said in enumerate(ago):
+        x = LEFT + (RIGHT - LEFT) * n / (len(ago) - 1)
+        parts.append(
+            Markup('<text class="x{}" x="{:.0f}" y="{}">{}</text>').format(
+                " first" if n == 0 else "", x, HEIGHT - 8, said
+            )
+        )
+    return Markup("").join(parts)
+
+
+def _gaps(plan: _Plan, seen: OverTime) -> Markup:
+    """Shade the times in which nobody was there to measure, or to count."""
+    waits = plan.id == "waiting"
+    unknown = [point.waiting is None if waits else point.completed is None for point in seen.points]
+    told = "not counted" if waits else "no worker was running"
+    wide = (RIGHT - LEFT) / len(unknown)
+    parts: list[Markup] = []
+    for first, past in _runs(unknown):
+        if past - first < BRIDGED.get(seen.range, 1) or (
+            past == len(unknown) and past - first <= LATE
+        ):
+            continue
+        parts.append(
+            Markup(
+                '<path class="gap" d="M{:.1f} {}H{:.1f}V{}H{:.1f}z"><title>{}</title></path>'
+            ).format(
+                LEFT + first * wide, TOP, LEFT + past * wide, BOTTOM, LEFT + first * wide, told
+            )
+        )
+    return Markup("").join(parts)
+
+
+def _runs(flags: Sequence[bool]) -> Iterable[tuple[int, int]]:
+    """Say where each run of True begins, and where it is over."""
+    first: int | None = None
+    for n, flag in enumerate([*flags, False]):
+        if flag and first is None:
+            first = n
+        elif not flag and first is not None:
+            yield first, n
+            first = None
+
+
+def _body(plan: _Plan, scale: Scale, seen: OverTime) -> Iterable[Markup]:
+    for one in plan.series:
+        parts = _joined(one.values, BRIDGED.get(seen.range, 1))
+        yield _line(one, parts, scale, area=len(plan.series) == 1)
+    yield from _ends(plan, scale)
+    yield Markup('<g class="hits">{}</g>').format(Markup("").join(_hits(plan, seen)))
+
+
+def _line(one: Series, parts: _Parts, scale: Scale, area: bool) -> Markup:
+    """Draw a line with its gaps; a point that stands alone becomes a dot."""
+    of = len(one.values)
+    paths, fills = "", ""
+    for part in parts:
+        dots = [f"{_x(n, of):.1f} {_y(value, scale):.1f}" for n, value in part]
+        paths += f"M{'L'.join(dots)}" + ("h0" if len(dots) == 1 else "")
+        if len(dots) > 1:
+            first, last = _x(part[0][0], of), _x(part[-1][0], of)
+            fills += f"M{first:.1f} {BOTTOM}L{'L'.join(dots)}L{last:.1f} {BOTTOM}z"
+    fill = Markup('<path class="area {}" d="{}"/>').format(one.css, fills) if area and fills else ""
+    return Markup('{}<path class="line {}" d="{}"/>').format(fill, one.css, paths)
+
+
+def _joined(values: Sequence[Value], bridged: int) -> _Parts:
+    """Divide the known values of a line where it has a gap."""
+    parts: _Parts = []
+    for n, value in enumerate(values):
+        if value is None:
+            continue
+        if parts and n - parts[-1][-1][0] <= bridged:
+            parts[-1].append((n, value))
+        else:
+            parts.append([(n, value)])
+    return parts
+
+
+def _ends(plan: _Plan, scale: Scale) -> Iterable[Markup]:
+    """Mark the largest value of each line, and label its newest, labels clear of each other."""
+    ends: list[tuple[float, float, Series, float]] = []
+    for one in plan.series:
+        known = [(n, value) for n, value in enumerate(one.values) if value is not None]
+        if not known:
+            continue
+        n, most = max(known, key=lambda item: (item[1], item[0]))
+        if most > min(value for _, value in known):
+            yield Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="2.5"/>').format(
+                one.css, _x(n, len(one.values)), _y(most, scale)
+            )
+        n, last = known[-1]
+        ends.append((_y(last, scale), _x(n, len(one.values)), one, last))
+    ends.sort(key=lambda end: end[0])
+    for y, x, one, value in _spread(ends):
+        said = f"{one.name} {plan.word(value)}".strip()
+        yield Markup('<text class="end {}" x="{:.1f}" y="{:.1f}">{}</text>').format(
+            one.css, x + 6, y + 4, said
+        )
+
+
+def _spread(
+    ends: Sequence[tuple[float, float, Series, float]],
+) -> list[tuple[float, float, Series, float]]:
+    """Move labels apart that would cover each other."""
+    if len(ends) < 2 or ends[1][0] - ends[0][0] >= APART:
+        return list(ends)
+    middle = min(max((ends[0][0] + ends[1][0]) / 2, TOP + APART / 2), BOTTOM - APART / 2)
+    x = max(ends[0][1], ends[1][1])
+    return [(middle - APART / 2, x, *ends[0][2:]), (middle + APART / 2, x, *ends[1][2:])]
+
+
+def _hits(plan: _Plan, seen: OverTime) -> Iterable[Markup]:
+    """Put a tooltip over each point: when it was, and its values."""
+    wide = (RIGHT - LEFT) / len(seen.points)
+    for n, point in enumerate(seen.points):
+        said = ", ".join(
+            f"{one.name} {plan.word(value)}".strip()
+            for one in plan.series
+            if (value := one.values[n]) is not None
+        )
+        if said:
+            title = escape(f"{point.at.astimezone(UTC):%a %H:%M} UTC: {said}")
+            x = LEFT + n * wide
+            # there are hundreds: Markup.format would take most of the time of a drawing
+            shape = f"M{x:.1f} {TOP}h{wide:.1f}V{BOTTOM}H{x:.1f}z"
+            yield Markup(f'<path d="{shape}"><title>{title}</title></path>')  # noqa: S704 - escaped

@@ -33,7 +33,7 @@ _LATE = "select extract(epoch from claimed_at - run_at) * 1000 from howdah.jobs 
 
 
 def of_an_idle_worker(stage: Stage) -> Seen:
-    delays = random.Random(1)  # noqa: S311 - the same in every run
+    delays = random.Random(1)  # the same in every run
     late: list[float] = []
     with stage.yard() as yard, yard.worker(names=[NOOP]), yard.connect() as connection:
         for _ in range(max(5, stage.jobs(JOBS))):

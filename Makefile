@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix test-ha soak check audit lock format states sync docs pictures sql bench bench-quick bench-bad-days bench-memory bench-growth bench-dashboard
+.PHONY: help setup demo clean test test-matrix test-ha soak check audit lock format states sync docs pictures sql bench bench-quick bench-bad-days bench-memory bench-delays bench-growth bench-dashboard
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -109,6 +109,9 @@ bench-bad-days: $(READY)  ## measure bad days against good ones: forty minutes o
 
 bench-memory: $(READY)  ## measure how large workers and producers become: two minutes
 	$(RUN) bench.memory $(BENCH)
+
+bench-delays: $(READY)  ## measure how late delayed jobs are claimed: two minutes
+	$(RUN) bench.delays $(BENCH)
 
 bench-growth: $(READY)  ## measure how cost grows, and draw docs/growth: twenty minutes
 	$(RUN) bench.growth $(BENCH)

@@ -230,7 +230,12 @@ def forwarding(cls: str, function: Function) -> str:
         return f"return {target}.{function.name}"
     if function.name == "enqueue_many":
         call = f"{target}.{function.name}({passed(function, {'drafts': 'stream'})})"
-        return f"return self._twin.feed(drafts, lambda stream: {call}, {conn})"
+        return f"""
+            found: Any = self._twin.feed(drafts, lambda stream: {call}, {conn})
+            if returning == "handles":
+                return [SyncHandle(one.id, self._twin) for one in found]
+            return found
+        """
     call = f"{target}.{function.name}({passed(function)})"
     if isinstance(function, ast.FunctionDef):
         return wrapped(call, returns)

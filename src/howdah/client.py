@@ -9,7 +9,7 @@ import copy
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
 from howdah import claim as claiming
@@ -229,11 +229,47 @@ class Queue:
         await room.enqueue(self.store, made, conn)
         return self.handle(made.id)
 
+    @overload
     async def enqueue_many(
-        self, drafts: Iterable[Draft] | AsyncIterable[Draft], *, conn: Any = None
-    ) -> int:
-        """Hand over a stream of drafts of any types: all of them or none; returns the count."""
-        return await room.enqueue_many(self.store, drafts, conn)
+        self,
+        drafts: Iterable[Draft] | AsyncIterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["count"] = "count",
+    ) -> int: ...
+    @overload
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft] | AsyncIterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["ids"],
+    ) -> list[UUID]: ...
+    @overload
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft] | AsyncIterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["handles"],
+    ) -> list[Handle[Any]]: ...
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft] | AsyncIterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["count", "ids", "handles"] = "count",
+    ) -> int | list[UUID] | list[Handle[Any]]:
+        """Hand over a stream of drafts of any types: all of them or none; returns the count.
+
+        With `returning="ids"` or `"handles"` those, in the order of the stream: they are held in
+        memory, the stream itself never is.
+        """
+        room.check_returning(returning)
+        if returning == "count":
+            return await room.enqueue_many(self.store, drafts, conn)
+        ids = await room.enqueue_many_ids(self.store, drafts, conn)
+        return ids if returning == "ids" else [self.handle(id) for id in ids]
 
     # ── work ──────────────────────────────────────────────────────────────────────────────
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
 from howdah import portal
@@ -130,14 +130,40 @@ class SyncJobType(Generic[P, R]):
             self._twin,
         )
 
-    def enqueue_many(self, drafts: Iterable[Draft | Mapping[str, Any]]) -> int:
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft | Mapping[str, Any]], *, returning: Literal["count"] = "count"
+    ) -> int: ...
+
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft | Mapping[str, Any]], *, returning: Literal["ids"]
+    ) -> list[UUID]: ...
+
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft | Mapping[str, Any]], *, returning: Literal["handles"]
+    ) -> list[SyncHandle[R]]: ...
+
+    def enqueue_many(
+        self,
+        drafts: Iterable[Draft | Mapping[str, Any]],
+        *,
+        returning: Literal["count", "ids", "handles"] = "count",
+    ) -> int | list[UUID] | list[SyncHandle[R]]:
         """Hand over a stream of drafts, or of plain mappings of arguments; returns the count.
 
-        All of them or none; the stream is never held as a whole.
+        All of them or none; the stream is never held as a whole. With `returning="ids"` or
+        `"handles"` those are returned, in the order of the stream, and held in memory.
         """
-        return self._twin.feed(
-            drafts, lambda stream: self._own.enqueue_many(stream), self.asynchronous.conn
+        found: Any = self._twin.feed(
+            drafts,
+            lambda stream: self._own.enqueue_many(stream, returning=returning),
+            self.asynchronous.conn,
         )
+        if returning == "handles":
+            return [SyncHandle(one.id, self._twin) for one in found]
+        return found
 
 
 class SyncRegistration:
@@ -394,11 +420,41 @@ class SyncQueue:
             self._twin,
         )
 
-    def enqueue_many(self, drafts: Iterable[Draft], *, conn: Any = None) -> int:
-        """Hand over a stream of drafts of any types: all of them or none; returns the count."""
-        return self._twin.feed(
-            drafts, lambda stream: self._twin.queue.enqueue_many(stream, conn=conn), conn
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft], *, conn: Any = None, returning: Literal["count"] = "count"
+    ) -> int: ...
+
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft], *, conn: Any = None, returning: Literal["ids"]
+    ) -> list[UUID]: ...
+
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft], *, conn: Any = None, returning: Literal["handles"]
+    ) -> list[SyncHandle[Any]]: ...
+
+    def enqueue_many(
+        self,
+        drafts: Iterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["count", "ids", "handles"] = "count",
+    ) -> int | list[UUID] | list[SyncHandle[Any]]:
+        """Hand over a stream of drafts of any types: all of them or none; returns the count.
+
+        With `returning="ids"` or `"handles"` those, in the order of the stream: they are held in
+        memory, the stream itself never is.
+        """
+        found: Any = self._twin.feed(
+            drafts,
+            lambda stream: self._twin.queue.enqueue_many(stream, conn=conn, returning=returning),
+            conn,
         )
+        if returning == "handles":
+            return [SyncHandle(one.id, self._twin) for one in found]
+        return found
 
     def worker(
         self,

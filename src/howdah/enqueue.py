@@ -9,9 +9,9 @@ connection of the caller's own, the job is part of the caller's transaction.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from howdah.errors import BadInput
@@ -112,6 +112,40 @@ async def enqueue_many(
         with store.tracing.enqueueing_many(drafts) as traced:
             return await _enqueue_many(store, traced, conn)
     return await _enqueue_many(store, drafts, conn)
+
+
+Returning = Literal["count", "ids", "handles"]
+
+
+def check_returning(returning: str) -> None:
+    if returning not in get_args(Returning):
+        raise BadInput(f'returning is "count", "ids" or "handles", not {returning!r}')
+
+
+async def enqueue_many_ids(
+    store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any = None
+) -> list[UUID]:
+    """Do the same as enqueue_many, and return the ids in the order of the stream."""
+    ids: list[UUID] = []
+    noted = (
+        _note_ids_async(drafts, ids)
+        if isinstance(drafts, AsyncIterable)
+        else _note_ids(drafts, ids)
+    )
+    await enqueue_many(store, noted, conn)
+    return ids
+
+
+def _note_ids(drafts: Iterable[Draft], ids: list[UUID]) -> Generator[Draft]:
+    for draft in drafts:
+        ids.append(storing.check_draft(draft).id)
+        yield draft
+
+
+async def _note_ids_async(drafts: AsyncIterable[Draft], ids: list[UUID]) -> AsyncGenerator[Draft]:
+    async for draft in drafts:
+        ids.append(storing.check_draft(draft).id)
+        yield draft
 
 
 async def _enqueue_many(

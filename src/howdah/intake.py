@@ -52,6 +52,7 @@ class Intake:
         poll: timedelta,
         silent_after: timedelta,
         news: Callable[[list[UUID]], None],
+        due: Callable[[str], None],
     ) -> None:
         self._store = store
         self._worker_id = worker_id
@@ -62,11 +63,12 @@ class Intake:
         self._strays = Strays(store, worker_id, self._known)
         self._behind = Behind(self._line, lambda n: self._claim(n, look_back), self._found_behind)
         self._doorbell = Doorbell(
-            store, poll=poll.total_seconds(), knows=self._line.__contains__, news=news
+            store, poll=poll.total_seconds(), knows=self._line.__contains__, news=news, due=due
         )
         self._stopping = False
         self._room = asyncio.Event()
         self.idle: asyncio.Event = asyncio.Event()  # nothing is left that could be done now
+        self._looked_since = False  # whether a look at everything began since that was asked
         self._holding = False  # whether what is held is looked at again and again
 
     def serve(self, attempts: Attempts, settler: Settler) -> None:
@@ -89,9 +91,12 @@ class Intake:
     async def close(self) -> None:
         await self._doorbell.stop()
 
-    def ring(self) -> None:
-        """Look again now."""
+    async def until_idle(self) -> None:
+        """Wait until a look that begins from now on finds nothing left to do."""
+        self.idle.clear()
+        self._looked_since = False
         self._doorbell.ring()
+        await self.idle.wait()
 
     def stop(self) -> None:
         """Claim no more."""
@@ -130,6 +135,7 @@ class Intake:
                     await self._strays.look()
                 if not want:
                     continue
+                self._looked_since = self._looked_since or not only
                 self._behind.begin(idle=False)
                 claims = await self._claim(want, partial(claim, only=only))
                 wait = 0.05
@@ -177,7 +183,7 @@ class Intake:
 
     async def _settle_down(self, found: bool) -> None:
         """Notice that there is nothing left to do."""
-        if not self._behind.nothing:
+        if not self._behind.nothing or not self._looked_since:
             return
         if not found and not self._attempts and not self._buffer:
             unwritten = bool(self._settler.held())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
+from uuid import UUID
 
 import msgspec
 
@@ -121,20 +122,51 @@ class JobType(Generic[P, R]):
         await enqueue.enqueue(self._queue.store, made, self._options.conn)
         return Handle(made.id, self._queue.store, self._queue.follower)
 
+    @overload
     async def enqueue_many(
         self,
         drafts: Iterable[Draft | Mapping[str, Any]] | AsyncIterable[Draft | Mapping[str, Any]],
-    ) -> int:
+        *,
+        returning: Literal["count"] = "count",
+    ) -> int: ...
+    @overload
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft | Mapping[str, Any]] | AsyncIterable[Draft | Mapping[str, Any]],
+        *,
+        returning: Literal["ids"],
+    ) -> list[UUID]: ...
+    @overload
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft | Mapping[str, Any]] | AsyncIterable[Draft | Mapping[str, Any]],
+        *,
+        returning: Literal["handles"],
+    ) -> list[Handle[R]]: ...
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft | Mapping[str, Any]] | AsyncIterable[Draft | Mapping[str, Any]],
+        *,
+        returning: Literal["count", "ids", "handles"] = "count",
+    ) -> int | list[UUID] | list[Handle[R]]:
         """Hand over a stream of drafts, or of plain mappings of arguments; returns the count.
 
-        All of them or none; the stream is never held as a whole.
+        All of them or none; the stream is never held as a whole. With `returning="ids"` or
+        `"handles"` those are returned, in the order of the stream, and held in memory.
         """
+        enqueue.check_returning(returning)
         made = (
             self._drafts_async(drafts)
             if isinstance(drafts, AsyncIterable)
             else map(self._own, drafts)
         )
-        return await enqueue.enqueue_many(self._queue.store, made, self._options.conn)
+        queue, conn = self._queue, self._options.conn
+        if returning == "count":
+            return await enqueue.enqueue_many(queue.store, made, conn)
+        ids = await enqueue.enqueue_many_ids(queue.store, made, conn)
+        return (
+            ids if returning == "ids" else [Handle(id, queue.store, queue.follower) for id in ids]
+        )
 
     async def _drafts_async(
         self, drafts: AsyncIterable[Draft | Mapping[str, Any]]

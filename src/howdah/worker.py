@@ -109,6 +109,7 @@ class Worker:
             poll=poll,
             silent_after=silent_after,
             news=self._news,
+            due=self._upkeep.heard,
         )
         self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
         self._flush_now, self._flushing = asyncio.Event(), asyncio.Lock()
@@ -247,9 +248,7 @@ class Worker:
 
     async def run_until_idle(self) -> None:
         """Work until nothing is left that could be done now: for scripts and tests."""
-        self._intake.idle.clear()
-        self._intake.ring()
-        await self._intake.idle.wait()
+        await self._intake.until_idle()
         if self._failure is not None:
             raise self._failure
 

@@ -13,6 +13,7 @@ from howdah import Backoff, Queue
 from howdah.outcomes import Ending
 from howdah.settle import Settler
 from howdah.states import State, Verb
+from howdah.store import call
 
 
 async def test_a_job_that_goes_back_while_the_last_endings_are_written_is_done_too(
@@ -38,3 +39,36 @@ async def test_a_job_that_goes_back_while_the_last_endings_are_written_is_done_t
     async with queue.worker() as worker:
         await worker.run_until_idle()
     assert (await handle.job()).status is State.COMPLETED
+
+
+async def test_a_look_that_began_before_is_not_what_was_asked_for(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that comes while a look is under way, by a way that wakes nobody, is done too."""
+    looking, go_on = asyncio.Event(), asyncio.Event()
+    go_on.set()
+    real = call.claim
+
+    async def slow(*args: Any) -> list[Any]:
+        claims = await real(*args)
+        looking.set()
+        await go_on.wait()
+        return claims
+
+    monkeypatch.setattr(call, "claim", slow)
+
+    @queue.job
+    async def mail() -> None: ...
+
+    async with queue.worker(poll=timedelta(hours=1)) as worker:
+        await worker.run_until_idle()
+        go_on.clear()
+        looking.clear()
+        worker._intake._doorbell.ring()  # pyright: ignore[reportPrivateUsage]
+        await looking.wait()
+        handle = await mail.enqueue()
+        idle = asyncio.create_task(worker.run_until_idle())
+        await asyncio.sleep(0)
+        go_on.set()
+        await idle
+        assert (await handle.job()).status is State.COMPLETED

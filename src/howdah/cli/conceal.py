@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from howdah.cli import ground
-from howdah.store.redact import without_password
+from howdah.store.redact import may_hold_password, without_password
 
 # The fields of /proc/self/stat behind the program's name, which begin with the third.
 _ARG_START, _ARG_END = 48 - 3, 49 - 3
@@ -31,7 +31,7 @@ def conceal_passwords() -> None:
 
 
 def _shown(word: str) -> str:
-    return without_password(word) if "://" in word else word
+    return without_password(word) if may_hold_password(word) else word
 
 
 def _overwritten() -> bool:

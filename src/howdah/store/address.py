@@ -1,6 +1,7 @@
 """Address: which database a queue talks to.
 
 In this order: what the caller gave, HOWDAH_DSN, DATABASE_URL, the embedded PostgreSQL.
+A DSN is a URL, or libpq's keywords (`host=… dbname=…`), which are turned into one.
 A DSN with several hosts means a primary and its standbys: whichever takes writes is meant.
 A DSN may carry a password, so nothing but `without_password` of it is ever shown or logged.
 """
@@ -12,6 +13,7 @@ import re
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from howdah.errors import BadInput
+from howdah.store.keywords import is_keywords, url_of
 from howdah.store.redact import without_password
 
 
@@ -22,9 +24,12 @@ def find_dsn(given: str | None = None) -> str | None:
         return None
     # SQLAlchemy writes the driver into the scheme: postgresql+psycopg://…
     dsn = re.sub(r"^(postgres(?:ql)?)\+\w+://", r"\1://", dsn.strip())
+    if is_keywords(dsn):
+        return url_of(dsn)
     if not re.match(r"^postgres(ql)?://", dsn):
         raise BadInput(
-            "a DSN looks like postgresql://user:password@host:5432/database, "
+            "a DSN looks like postgresql://user:password@host:5432/database "
+            "or host=… dbname=… user=… password=…, "
             f"not {without_password(dsn)!r}"
         )
     return dsn

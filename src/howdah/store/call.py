@@ -347,6 +347,14 @@ async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> Kept | Non
     return Kept(promoted, recovered, failed, silent_workers or [], next_due_in)
 
 
+async def promote_due(store: Store, worker_id: str) -> tuple[int, timedelta | None] | None:
+    """Promote, and say how long the next job has to wait; None when another worker is at it."""
+    rows = await store.fetch(
+        "select promoted, next_due_in from howdah.relaxed(), howdah.promote_due($1)", worker_id
+    )
+    return (rows[0][0], rows[0][1]) if rows else None
+
+
 async def promote(store: Store, limit: int = 1000) -> int:
     return await store.fetchval("select count(*) from howdah.promote($1)", limit)
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from uuid import UUID
 
-from howdah.store.listen import NEWS, WAKE, Listener, named_ids, named_types
+from howdah.store.listen import DUE, NEWS, WAKE, Listener, named_ids, named_types
 from howdah.store.store import Store
 
 GLANCE = 0.05  # a producer may have looked before we took the lock and commit after we looked
@@ -32,17 +32,20 @@ class Doorbell:
         poll: float,
         knows: Callable[[str], bool],
         news: Callable[[list[UUID]], None],
+        due: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._poll = poll
         self._knows = knows
         self._news = news
+        self._due = due  # hears of jobs that wait; "": there may be some
+        self._ask_again = False  # the same once more after the first glance
         self._rung = False
         self._awake = asyncio.Event()  # it rang, or the time is over
         self._named: set[str] | None = set()  # for which types it rang; None: for any
         self._asleep = False
         self._unsure_since: float | None = None  # since when something may have gone unheard
         self._full = 0
-        self._listener = Listener(store, [WAKE, NEWS], self._heard, self._gap)
+        self._listener = Listener(store, [WAKE, NEWS, DUE], self._heard, self._gap)
 
     @property
     def hears(self) -> bool:
@@ -75,6 +78,8 @@ class Doorbell:
         self._full = 0
         if not self._asleep and await self._listener.run(_lock):
             self._asleep, self._unsure_since, self._named = True, time.monotonic(), set()
+            self._ask_again = True
+            self._due("")  # nobody told us while we were awake
             return []
         if not self.hears:
             await self.nap(min(self._poll, 0.25))
@@ -85,6 +90,9 @@ class Doorbell:
         named, self._named = self._named, set()
         if not rang:
             self._unsure_since = None
+            if self._ask_again:
+                self._ask_again = False
+                self._due("")
             return []
         now = time.monotonic()
         if unsure is None or now >= unsure + GLANCE:
@@ -110,6 +118,8 @@ class Doorbell:
     def _heard(self, channel: str, message: str) -> None:
         if channel == NEWS:
             self._news(named_ids(message))
+        elif channel == DUE:
+            self._due(message)
         elif not (types := named_types(message)):
             self.ring()
         elif known := [name for name in types if self._knows(name)]:

@@ -23,6 +23,7 @@ from howdah.store.store import Store
 
 WAKE = "howdah_wake"
 NEWS = "howdah_news"
+DUE = "howdah_due"
 
 _log = log_named("howdah.listen")
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+_PASS = r"(?:pass\w*|pwd)"  # noqa: S105 - names whose value is a password; also in sslpassword
+# what stands before ://, perhaps behind an option's name; else :// is part of a value
+_SCHEME = re.compile(r"\s*(?:--[\w-]+=)?[A-Za-z][A-Za-z0-9+.-]*\Z")
+
 
 def without_password(dsn: str) -> str:
     """Return the DSN as it may be shown: passwords, wherever they stand, replaced by ***."""
     scheme, is_url, rest = dsn.partition("://")
-    if not is_url:
-        without = re.sub(r"(?is)(pass\w*\s*=).*", r"\1***", dsn)
+    if not is_url or not _SCHEME.match(scheme):
+        without = re.sub(rf"(?is)({_PASS}\s*=).*", r"\1***", dsn)
         return re.sub(r"(?s)^([^:@]*):.*@", r"\1:***@", without)
     _, at = _userinfo(rest)
     if at:
@@ -22,7 +26,12 @@ def without_password(dsn: str) -> str:
         rest = f"{user}{':***' if colon else ''}@{rest[at:]}"
     else:  # nobody is named; what stands for a port and is none may be a password all the same
         rest = re.sub(r"(?s)^(\[[^]]*\]|[^:/?\[]*):(?!\d+(?:[,/?]|$)).*", r"\1:***", rest)
-    return f"{scheme}://" + re.sub(r"(?i)(pass\w*=)[^&]*", r"\1***", rest)
+    return f"{scheme}://" + re.sub(rf"(?i)({_PASS}=)[^&]*", r"\1***", rest)
+
+
+def may_hold_password(word: str) -> bool:
+    """Whether a word of a command line is a DSN with a password, as far as can be seen."""
+    return "://" in word or re.search(rf"(?i){_PASS}\s*=", word) is not None
 
 
 def _userinfo(rest: str) -> tuple[str, int]:
@@ -38,7 +47,7 @@ def without_pieces(text: str, dsn: str) -> str:
     rest = dsn.partition("://")[2]
     userinfo, at = _userinfo(rest)
     secret = userinfo.partition(":")[2] if at else rest.partition(":")[2]
-    secret += " " + " ".join(re.findall(r"(?i)pass\w*=([^&]*)", rest))
+    secret += " " + " ".join(re.findall(rf"(?i){_PASS}=([^&]*)", rest))
     pieces = {
         piece for piece in re.split(r"[\s:/@?#,&\[\]]+", f"{secret} {unquote(secret)}") if piece
     }

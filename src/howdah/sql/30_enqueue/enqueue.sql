@@ -8,7 +8,7 @@
 --   p_trace  a W3C traceparent, so that the run joins the trace of the request
 --   returns  the job's id
 --
--- Locks nothing. Wakes idle workers that know the type, when the transaction commits.
+-- Locks nothing. Wakes idle workers that know the type, or tells them that a job waits, when the transaction commits.
 
 create or replace function howdah.enqueue(
     p_job_type      text,
@@ -48,6 +48,8 @@ begin
     end if;
     if v_ready then
         perform howdah.wake(array[p_job_type]);
+    else
+        perform howdah.wake_at(v_run_at);
     end if;
     return v_id;
 end;

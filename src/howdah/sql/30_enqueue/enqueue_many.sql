@@ -17,6 +17,7 @@ declare
     v_now    timestamptz := howdah.clock();
     v_ids    uuid[];
     v_types  text[];
+    v_due    timestamptz;  -- when the first of those is due that have to wait
     v_given  uuid[];  -- the ids that the caller made
     v_most   int;     -- attempts that one of them asks for
 begin
@@ -37,13 +38,14 @@ begin
         select id, job_type, data, priority, run_at, max_attempts, trace,
                case when run_at > v_now then null else now() end
         from drafts order by nth
-        returning job_type, place
+        returning job_type, place, run_at
     )
     select (select array_agg(id order by nth) from drafts),
            (select array_agg(distinct job_type) from inserted where place is not null),
+           (select min(run_at) from inserted where place is null),
            (select array_agg(given_id) from drafts where given_id is not null),
            (select max(max_attempts) from drafts)
-    into v_ids, v_types, v_given, v_most;
+    into v_ids, v_types, v_due, v_given, v_most;
 
     if v_given is not null then
         perform howdah.refuse_used_ids(v_given);
@@ -53,6 +55,9 @@ begin
     end if;
     if v_types is not null then
         perform howdah.wake(v_types);
+    end if;
+    if v_due is not null then
+        perform howdah.wake_at(v_due);
     end if;
     return query select unnest(v_ids);
 end;

@@ -41,6 +41,7 @@ begin
     if v_types <> '{}' then
         perform howdah.wake(v_types);
     end if;
+    perform howdah.wake_at(min(run_at)) from inserted where status = 'pending' and run_at > howdah.clock();
     return null;
 end;
 $$;

@@ -112,6 +112,8 @@ begin
     if v_types <> '{}' then
         perform howdah.wake(v_types);
     end if;
+    perform howdah.wake_at(min(run_at)) from changed
+    where status = 'pending' and worker_id is null and place is null and run_at is not null;
     perform howdah.announce(array(select id from changed where watched));
     return null;
 end;

@@ -27,6 +27,7 @@ declare
     v_moved    uuid[];
     v_watched  uuid[];
     v_types    text[];
+    v_due      timestamptz;  -- when the first of those is due that have to wait
 begin
     with leases as (
         select l.* from unnest(p_ids, p_attempts, p_delays) as l (id, attempt, delay) order by l.id
@@ -39,15 +40,19 @@ begin
         from leases as l
         -- coalesce: see jobs_held
         where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
-        returning j.id, j.watched, j.job_type, j.place
+        returning j.id, j.watched, j.job_type, j.place, j.run_at
     )
     select array_agg(id), array_agg(id) filter (where watched),
-           array_agg(distinct job_type) filter (where place is not null)
-    into v_moved, v_watched, v_types from moved;
+           array_agg(distinct job_type) filter (where place is not null),
+           min(run_at) filter (where place is null)
+    into v_moved, v_watched, v_types, v_due from moved;
 
     perform howdah.announce(v_watched);
     if v_types is not null then
         perform howdah.wake(v_types);
+    end if;
+    if v_due is not null then
+        perform howdah.wake_at(v_due);
     end if;
     return query select unnest(v_moved);
 end;

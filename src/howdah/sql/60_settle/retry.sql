@@ -34,6 +34,7 @@ declare
     v_again    uuid[];
     v_watched  uuid[];
     v_types    text[];
+    v_due      timestamptz;  -- when the first of those is due that have to wait
 begin
     if cardinality(p_ids) > 1 then
         -- those that go back and those that end are moved in two steps: locking them all first
@@ -59,15 +60,19 @@ begin
         -- coalesce: see jobs_held
         where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
           and j.attempts < least(j.max_attempts, v_limit)
-        returning j.id, j.watched, j.job_type, j.place
+        returning j.id, j.watched, j.job_type, j.place, j.run_at
     )
     select array_agg(a.id), array_agg(a.id) filter (where watched),
-           array_agg(distinct job_type) filter (where place is not null)
-    into v_again, v_watched, v_types from again as a;
+           array_agg(distinct job_type) filter (where place is not null),
+           min(run_at) filter (where place is null)
+    into v_again, v_watched, v_types, v_due from again as a;
 
     perform howdah.announce(v_watched);
     if v_types is not null then
         perform howdah.wake(v_types);
+    end if;
+    if v_due is not null then
+        perform howdah.wake_at(v_due);
     end if;
     return query select a, 'pending' from unnest(v_again) as a;
 

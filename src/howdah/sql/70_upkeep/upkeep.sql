@@ -47,9 +47,7 @@ begin
     if (select count(*) from (select from howdah.finished_counts limit 500) as counts) = 500 then
         perform howdah.fold_counts();
     end if;
-    select j.run_at - howdah.clock() into next_due_in from howdah.jobs_live as j
-    where j.worker_id is null and j.place is null
-    order by j.run_at limit 1;
+    next_due_in := howdah.next_due_in();
     return next;
 end;
 $$;

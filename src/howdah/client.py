@@ -26,6 +26,7 @@ from howdah.observe.why import Why
 from howdah.observe.why import why as explain
 from howdah.registry import ExceptionType, Registration, Registry, rules
 from howdah.run.context import JobContext
+from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State, Verb
 from howdah.store import Store, ask, call
 from howdah.store.ask import WorkerHealth
@@ -173,6 +174,26 @@ class Queue:
         )
         return registration if function is None else registration(function)
 
+    def on_start(self, hook: StartHook) -> StartHook:
+        """Call this function when an attempt begins: `@queue.on_start`, sync or async."""
+        self._registry.hooks.add("start", hook)
+        return hook
+
+    def on_end(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has ended, however."""
+        self._registry.hooks.add("end", hook)
+        return hook
+
+    def on_retry(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has failed and the job will be tried again."""
+        self._registry.hooks.add("retry", hook)
+        return hook
+
+    def on_failure(self, hook: EndHook) -> EndHook:
+        """Call this function when a job has failed for good."""
+        self._registry.hooks.add("failure", hook)
+        return hook
+
     # ── enqueue ───────────────────────────────────────────────────────────────────────────
 
     def draft(
@@ -263,6 +284,7 @@ class Queue:
             stale_after=stale_after,
             upkeep_every=upkeep_every,
             worker_id=worker_id,
+            hooks=self._registry.hooks,
         )
 
     async def claim(

@@ -23,6 +23,7 @@ from howdah.jobtype import JobType
 from howdah.observe.why import Why
 from howdah.registry import ExceptionType, Registration
 from howdah.run.context import JobContext
+from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State
 from howdah.store.ask import WorkerHealth
 from howdah.store.call import Recovered
@@ -348,6 +349,22 @@ class SyncQueue:
         )
         registration = SyncRegistration(registered, self._twin)
         return registration if function is None else registration(function)
+
+    def on_start(self, hook: StartHook) -> StartHook:
+        """Call this function when an attempt begins: `@queue.on_start`, sync or async."""
+        return self._twin.queue.on_start(hook)
+
+    def on_end(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has ended, however."""
+        return self._twin.queue.on_end(hook)
+
+    def on_retry(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has failed and the job will be tried again."""
+        return self._twin.queue.on_retry(hook)
+
+    def on_failure(self, hook: EndHook) -> EndHook:
+        """Call this function when a job has failed for good."""
+        return self._twin.queue.on_failure(hook)
 
     def draft(
         self,

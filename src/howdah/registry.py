@@ -11,6 +11,7 @@ from howdah.errors import BadInput, DuplicateJobType
 from howdah.handler import Backoff, Handler, Rules, Run
 from howdah.jobtype import JobType, Surroundings
 from howdah.run.context import JobContext
+from howdah.run.hooks import Hooks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,6 +23,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
+        self.hooks: Hooks = Hooks()
 
     @property
     def handlers(self) -> Mapping[str, Handler]:

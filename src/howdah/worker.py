@@ -33,6 +33,7 @@ from howdah.outcomes import Ending
 from howdah.reasons import describe
 from howdah.run.attempts import Attempts
 from howdah.run.heartbeat import Heartbeat
+from howdah.run.hooks import HookCalls, Hooks
 from howdah.run.reports import Reports
 from howdah.settle import Settler
 from howdah.states import State, Verb
@@ -72,6 +73,7 @@ class Worker:
         stale_after: timedelta = timedelta(minutes=5),
         upkeep_every: timedelta = timedelta(seconds=1),
         worker_id: str | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         for name, number in (("concurrency", concurrency), ("batch_size", batch_size)):
             if not 1 <= number <= 10_000:
@@ -96,6 +98,8 @@ class Worker:
         self._grace = grace.total_seconds()
         self._silent_after = silent_after
         self._reports = Reports()
+        self._hooks = hooks
+        self._hook_calls: HookCalls | None = None
         self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
         self._measures = Measures(store, self.id, self._drain)
         self._intake = Intake(
@@ -142,6 +146,7 @@ class Worker:
             self._settled,
             self._intake.holds,
         )
+        self._hook_calls = HookCalls(self._hooks) if self._hooks else None
         self._attempts = Attempts(
             self._handlers,
             self._reports,
@@ -150,6 +155,7 @@ class Worker:
             ended=self._ended,
             freed=self._intake.fill,
             tracing=self._store.tracing,
+            hooks=self._hook_calls,
         )
         self._intake.serve(self._attempts, self._settler)
         self._heartbeat = Heartbeat(
@@ -246,6 +252,8 @@ class Worker:
         self._intake.idle.clear()
         self._intake.ring()
         await self._intake.idle.wait()
+        if self._hook_calls is not None:
+            await self._hook_calls.done()
         if self._failure is not None:
             raise self._failure
 
@@ -287,6 +295,8 @@ class Worker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         async with AsyncExitStack() as parting:  # of every part, whatever another says to it
+            if self._hook_calls is not None:
+                parting.push_async_callback(self._hook_calls.close, self._hurry)
             parting.push_async_callback(self._attempts.close)
             parting.push_async_callback(self._heartbeat.stop)
             parting.push_async_callback(self._intake.close)
@@ -318,6 +328,8 @@ class Worker:
     ) -> None:
         self._measures.settled(verb, endings, moved, taken_up)
         self._intake.settled(verb, endings)
+        if self._hook_calls is not None:
+            self._hook_calls.settled(endings, moved)
 
     def _news(self, ids: list[UUID]) -> None:
         """A job has changed: if it is at work here, see whether it is still ours."""

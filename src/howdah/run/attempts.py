@@ -31,6 +31,7 @@ from howdah.run.attempt import (
     outcome_of_value,
 )
 from howdah.run.context import JobContext, current, lose
+from howdah.run.hooks import HookCalls
 from howdah.run.isolated import Isolated
 from howdah.run.reports import Reports
 from howdah.run.threads import Call, Threads
@@ -68,6 +69,7 @@ class Attempts:
         ended: Callable[[Ending], None],
         freed: Callable[[], None],
         tracing: Tracing | None = None,
+        hooks: HookCalls | None = None,
     ) -> None:
         self._handlers = handlers
         self._reports = reports
@@ -76,6 +78,7 @@ class Attempts:
         self._freed = freed
         self._telling = False  # whether `freed` is about to be called
         self._tracing = tracing
+        self._hooks = hooks
         self._running: dict[UUID, _Attempt] = {}
         self._abandoned = 0  # threads that nobody can stop still take their slot
         self._threads = Threads(slots)
@@ -106,6 +109,8 @@ class Attempts:
             self.lose({claim.id})
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
+        if self._hooks is not None:
+            self._hooks.started(claim)
         if self._tracing is not None:
             self._start_traced(attempt, self._tracing)
         elif (handler := self._handlers[claim.job_type]).threads_only:
@@ -190,6 +195,8 @@ class Attempts:
             except asyncio.CancelledError:
                 outcome = self._stopped(attempt, handler)
             except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
+                if self._hooks is not None:
+                    self._hooks.raised(claim, error)
                 outcome = outcome_of_error(error, handler, claim)
         self._end(attempt, outcome)
 
@@ -202,6 +209,8 @@ class Attempts:
             if self._tracing is not None:
                 self._tell_tracing(self._tracing, ending)
             self._ended(ending)
+        elif self._hooks is not None:
+            self._hooks.lost(claim, attempt.began)
         if not attempt.context.lost:
             lose(attempt.context, "its attempt has ended")
         if not self._telling:
@@ -256,6 +265,8 @@ class Attempts:
                 self._abandon(attempt, call)
             outcome = self._stopped(attempt, handler)
         except BaseException as error:
+            if self._hooks is not None:
+                self._hooks.raised(attempt.claim, error)
             outcome = outcome_of_error(error, handler, attempt.claim)
         self._end(attempt, outcome)
 

@@ -269,6 +269,7 @@ class Queue:
         stale_after: timedelta = timedelta(minutes=5),
         upkeep_every: timedelta = timedelta(seconds=1),
         worker_id: str | None = None,
+        log_jobs: bool = False,
     ) -> Worker:
         """Make a worker: `async with queue.worker(): …`, or `await queue.worker().run()`."""
         return Worker(
@@ -285,6 +286,7 @@ class Queue:
             upkeep_every=upkeep_every,
             worker_id=worker_id,
             hooks=self._registry.hooks,
+            log_jobs=log_jobs,
         )
 
     async def claim(

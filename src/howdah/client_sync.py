@@ -428,6 +428,7 @@ class SyncQueue:
         stale_after: timedelta = timedelta(minutes=5),
         upkeep_every: timedelta = timedelta(seconds=1),
         worker_id: str | None = None,
+        log_jobs: bool = False,
     ) -> SyncWorker:
         """Make a worker: `with queue.worker(): …`, or `queue.worker().run()`."""
         return SyncWorker(
@@ -442,6 +443,7 @@ class SyncQueue:
                 stale_after=stale_after,
                 upkeep_every=upkeep_every,
                 worker_id=worker_id,
+                log_jobs=log_jobs,
             )
         )
 

@@ -74,6 +74,7 @@ class Worker:
         upkeep_every: timedelta = timedelta(seconds=1),
         worker_id: str | None = None,
         hooks: Hooks | None = None,
+        log_jobs: bool = False,
     ) -> None:
         for name, number in (("concurrency", concurrency), ("batch_size", batch_size)):
             if not 1 <= number <= 10_000:
@@ -99,6 +100,7 @@ class Worker:
         self._silent_after = silent_after
         self._reports = Reports()
         self._hooks = hooks
+        self._log_jobs = log_jobs
         self._hook_calls: HookCalls | None = None
         self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
         self._measures = Measures(store, self.id, self._drain)
@@ -145,6 +147,7 @@ class Worker:
             self._intake.unsure,
             self._settled,
             self._intake.holds,
+            log_jobs=self._log_jobs,
         )
         self._hook_calls = HookCalls(self._hooks) if self._hooks else None
         self._attempts = Attempts(

@@ -90,6 +90,7 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     help="Where to be told of new jobs, if a pooler such as PgBouncer answers at --dsn.  "
     "[default: HOWDAH_LISTEN_DSN]",
 )
+@click.option("--log-jobs", is_flag=True, help="Log a line for each job that ends, also well.")
 @log_level_option
 @log_json_option
 @dsn_option
@@ -104,6 +105,7 @@ def worker(
     stale_after: timedelta,
     poll: timedelta,
     listen_dsn: str | None,
+    log_jobs: bool,
     log_level: str,
     log_json: bool,
     dsn: str | None,
@@ -143,6 +145,7 @@ def worker(
         silent_after=silent_after,
         stale_after=stale_after,
         poll=poll,
+        log_jobs=log_jobs,
     )
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_work(queue, made))

@@ -55,6 +55,13 @@ def _new_name() -> str:
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
+def _limited(handlers: Mapping[str, Handler], threads: int, concurrency: int) -> set[str]:
+    """Return the types of which fewer may run at once than there are slots."""
+    if threads >= concurrency:
+        return set()
+    return {name for name, handler in handlers.items() if handler.run == "thread"}
+
+
 class Worker:
     """Works on the jobs of one queue until it is stopped."""
 
@@ -66,6 +73,7 @@ class Worker:
         concurrency: int = 100,
         job_types: Iterable[str] | None = None,
         batch_size: int = 2000,
+        threads: int = 16,
         processes: int | None = None,
         poll: timedelta = timedelta(seconds=1),
         grace: timedelta = timedelta(seconds=30),
@@ -76,7 +84,11 @@ class Worker:
         hooks: Hooks | None = None,
         log_jobs: bool = False,
     ) -> None:
-        for name, number in (("concurrency", concurrency), ("batch_size", batch_size)):
+        for name, number in (
+            ("concurrency", concurrency),
+            ("batch_size", batch_size),
+            ("threads", threads),
+        ):
             if not 1 <= number <= 10_000:
                 raise BadInput(f"{name} lies between 1 and 10000, not {number}")
         for name, length in (("poll", poll), ("silent_after", silent_after)):
@@ -95,6 +107,8 @@ class Worker:
         self._store = store
         self._handlers = {name: handlers[name] for name in taken}
         self._concurrency = concurrency
+        self._threads = threads
+        self._limited = _limited(self._handlers, threads, concurrency)
         self._processes = processes or os.cpu_count() or 1
         self._grace = grace.total_seconds()
         self._silent_after = silent_after
@@ -108,6 +122,7 @@ class Worker:
             store,
             self.id,
             taken,
+            self._limited,
             self._measures,
             batch_size=batch_size,
             poll=poll,
@@ -154,6 +169,7 @@ class Worker:
             self._handlers,
             self._reports,
             slots=self._concurrency,
+            threads=self._threads,
             processes=self._processes,
             ended=self._ended,
             freed=self._intake.fill,
@@ -188,10 +204,11 @@ class Worker:
         ):
             self._go(name, loop)
         _log.info(
-            "worker.started id=%s types=%s concurrency=%d listens=%s",
+            "worker.started id=%s types=%s concurrency=%d threads=%d listens=%s",
             self.id,
             ",".join(self._intake.job_types),
             self._concurrency,
+            min(self._threads, self._concurrency),
             self._intake.hears,
         )
 
@@ -393,6 +410,9 @@ class Worker:
                 "version": VERSION,
                 "python": platform.python_version(),
                 "slots": self._concurrency,
+                "threads": min(self._threads, self._concurrency),
+                "threads_busy": self._attempts.in_threads,
+                "thread_types": sorted(self._limited),
                 "running": len(self._attempts),
                 "job_types": self._intake.job_types,
                 "leaving": self._stopping.is_set(),

@@ -39,6 +39,14 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
 )
 @click.option("--types", metavar="A,B", help="Only these job types.  [default: all it knows]")
 @click.option(
+    "--threads",
+    type=AT_LEAST_1,
+    metavar="N",
+    default=16,
+    show_default=True,
+    help="Jobs at once of those that run in threads, plain functions.",
+)
+@click.option(
     "--processes",
     type=AT_LEAST_1,
     metavar="N",
@@ -98,6 +106,7 @@ def worker(
     target: str,
     concurrency: int,
     types: str | None,
+    threads: int,
     processes: int | None,
     batch_size: int,
     grace: timedelta,
@@ -139,6 +148,7 @@ def worker(
     made = queue.worker(
         concurrency=concurrency,
         job_types=None if types is None else [name.strip() for name in types.split(",")],
+        threads=threads,
         processes=processes,
         batch_size=batch_size,
         grace=grace,

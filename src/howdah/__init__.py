@@ -42,12 +42,15 @@ from howdah.job import Draft, Job, Lease, Priority
 from howdah.jobtype import JobType
 from howdah.outcomes import Cancel, Fail, Retry, Snooze
 from howdah.run.context import JobContext, current_job
+from howdah.run.hooks import AttemptEnd, AttemptStart
 from howdah.run.log_lines import JobLogFilter
 from howdah.states import State
 from howdah.version import VERSION as __version__
 from howdah.worker import Worker
 
 __all__ = [
+    "AttemptEnd",
+    "AttemptStart",
     "Backoff",
     "BadInput",
     "Cancel",

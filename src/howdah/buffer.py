@@ -36,6 +36,11 @@ class Buffer:
     def __len__(self) -> int:
         return len(self._claims)
 
+    @property
+    def first(self) -> tuple[int, float, UUID]:
+        """How urgent the first one is: the lowest comes before all others."""
+        return _order(self._claims[0])
+
     def held(self) -> list[tuple[UUID, int]]:
         return [(claim.id, claim.attempt) for claim in self._claims]
 
@@ -96,5 +101,5 @@ class Buffer:
         return claims
 
 
-def _order(claim: Claim) -> tuple[int, object, object]:
+def _order(claim: Claim) -> tuple[int, float, UUID]:
     return (~claim.priority, claim.place, claim.id)

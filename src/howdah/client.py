@@ -26,6 +26,7 @@ from howdah.observe.why import Why
 from howdah.observe.why import why as explain
 from howdah.registry import ExceptionTypes, Registration, Registry, rules
 from howdah.run.context import JobContext
+from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State, Verb
 from howdah.store import Store, ask, call
 from howdah.store.ask import WorkerHealth
@@ -175,6 +176,26 @@ class Queue:
         )
         return registration if function is None else registration(function)
 
+    def on_start(self, hook: StartHook) -> StartHook:
+        """Call this function when an attempt begins: `@queue.on_start`, sync or async."""
+        self._registry.hooks.add("start", hook)
+        return hook
+
+    def on_end(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has ended, however."""
+        self._registry.hooks.add("end", hook)
+        return hook
+
+    def on_retry(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has failed and the job will be tried again."""
+        self._registry.hooks.add("retry", hook)
+        return hook
+
+    def on_failure(self, hook: EndHook) -> EndHook:
+        """Call this function when a job has failed for good."""
+        self._registry.hooks.add("failure", hook)
+        return hook
+
     # ── enqueue ───────────────────────────────────────────────────────────────────────────
 
     def draft(
@@ -279,6 +300,7 @@ class Queue:
         concurrency: int = 100,
         job_types: Iterable[str] | None = None,
         batch_size: int = 2000,
+        threads: int = 16,
         processes: int | None = None,
         poll: timedelta = timedelta(seconds=1),
         grace: timedelta = timedelta(seconds=30),
@@ -286,6 +308,7 @@ class Queue:
         stale_after: timedelta = timedelta(minutes=5),
         upkeep_every: timedelta = timedelta(seconds=1),
         worker_id: str | None = None,
+        log_jobs: bool = False,
     ) -> Worker:
         """Make a worker: `async with queue.worker(): …`, or `await queue.worker().run()`."""
         return Worker(
@@ -294,6 +317,7 @@ class Queue:
             concurrency=concurrency,
             job_types=job_types,
             batch_size=batch_size,
+            threads=threads,
             processes=processes,
             poll=poll,
             grace=grace,
@@ -301,6 +325,8 @@ class Queue:
             stale_after=stale_after,
             upkeep_every=upkeep_every,
             worker_id=worker_id,
+            hooks=self._registry.hooks,
+            log_jobs=log_jobs,
         )
 
     async def claim(

@@ -23,6 +23,7 @@ from howdah.jobtype import JobType
 from howdah.observe.why import Why
 from howdah.registry import ExceptionTypes, Registration
 from howdah.run.context import JobContext
+from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State
 from howdah.store.ask import WorkerHealth
 from howdah.store.call import Recovered
@@ -377,6 +378,22 @@ class SyncQueue:
         registration = SyncRegistration(registered, self._twin)
         return registration if function is None else registration(function)
 
+    def on_start(self, hook: StartHook) -> StartHook:
+        """Call this function when an attempt begins: `@queue.on_start`, sync or async."""
+        return self._twin.queue.on_start(hook)
+
+    def on_end(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has ended, however."""
+        return self._twin.queue.on_end(hook)
+
+    def on_retry(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has failed and the job will be tried again."""
+        return self._twin.queue.on_retry(hook)
+
+    def on_failure(self, hook: EndHook) -> EndHook:
+        """Call this function when a job has failed for good."""
+        return self._twin.queue.on_failure(hook)
+
     def draft(
         self,
         job_type: str,
@@ -462,6 +479,7 @@ class SyncQueue:
         concurrency: int = 100,
         job_types: Iterable[str] | None = None,
         batch_size: int = 2000,
+        threads: int = 16,
         processes: int | None = None,
         poll: timedelta = timedelta(seconds=1),
         grace: timedelta = timedelta(seconds=30),
@@ -469,6 +487,7 @@ class SyncQueue:
         stale_after: timedelta = timedelta(minutes=5),
         upkeep_every: timedelta = timedelta(seconds=1),
         worker_id: str | None = None,
+        log_jobs: bool = False,
     ) -> SyncWorker:
         """Make a worker: `with queue.worker(): …`, or `queue.worker().run()`."""
         return SyncWorker(
@@ -476,6 +495,7 @@ class SyncQueue:
                 concurrency=concurrency,
                 job_types=job_types,
                 batch_size=batch_size,
+                threads=threads,
                 processes=processes,
                 poll=poll,
                 grace=grace,
@@ -483,6 +503,7 @@ class SyncQueue:
                 stale_after=stale_after,
                 upkeep_every=upkeep_every,
                 worker_id=worker_id,
+                log_jobs=log_jobs,
             )
         )
 

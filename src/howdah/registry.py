@@ -12,6 +12,7 @@ from howdah.handler import Backoff, Handler, Rules, Run
 from howdah.jobtype import JobType, Surroundings
 from howdah.reasons import name_of, shown
 from howdah.run.context import JobContext
+from howdah.run.hooks import Hooks
 from howdah.waits import YEAR, check_length, check_wait
 
 P = ParamSpec("P")
@@ -25,6 +26,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
+        self.hooks: Hooks = Hooks()
 
     @property
     def handlers(self) -> Mapping[str, Handler]:

@@ -24,7 +24,7 @@ from uuid import UUID
 from howdah.errors import HowdahError
 from howdah.logs import log_named
 from howdah.outcomes import Cancel, Complete, Ending, Fail, Outcome, Release, Retry, Snooze
-from howdah.reasons import describe, reason_of
+from howdah.reasons import describe, reason_of, shortened
 from howdah.states import State, Verb
 from howdah.store import Store, call
 from howdah.store.batches import write_in_parts
@@ -35,6 +35,7 @@ _log = log_named("howdah.settle")
 BATCH = 2000  # what a claim brings: with less, endings pile up behind fast jobs
 BACKLOG = 1000  # endings that may wait: what is not written down would run again after a crash
 SMALL = 100  # endings that are worth a moment's wait for more
+SHORT = 100  # characters of a result in the log
 GATHER = 0.003  # seconds: that moment, where claimed jobs are still to run
 
 Refused = MutableMapping[tuple[UUID, int], str]  # by job and attempt: why an event is lost
@@ -85,6 +86,8 @@ class Settler:
         unsure: Callable[[], bool],
         measure: Measure | None = None,
         more: Callable[[], bool] = lambda: False,
+        *,
+        log_jobs: bool = False,
     ) -> None:
         self._store = store
         self._worker_id = worker_id
@@ -92,6 +95,7 @@ class Settler:
         self._unsure = unsure  # a release got no answer; whether somebody else sees to it
         self._measure = measure  # hears of every batch once it is written down
         self._more = more  # whether jobs are held that have still to run
+        self._log_jobs = log_jobs  # whether every end is worth a line, also a good one
         self._waiting: deque[Ending] = deque()
         self._sending: dict[Verb, list[Ending]] = {}
         self._work = asyncio.Event()
@@ -307,7 +311,7 @@ class Settler:
                         ending.claim.attempt,
                         verb,
                     )
-        if verb is not Verb.COMPLETE or _log.isEnabledFor(logging.DEBUG):
+        if verb is not Verb.COMPLETE or self._log_jobs or _log.isEnabledFor(logging.DEBUG):
             for ending in endings:
                 if ending.claim.id in moved:
                     self._log_one(verb, ending, moved[ending.claim.id])
@@ -318,16 +322,22 @@ class Settler:
         if verb is Verb.RETRY and not failed:
             level = logging.WARNING
         outcome, claim = ending.outcome, ending.claim
+        if self._log_jobs and type(outcome) is not Release:
+            level = max(level, logging.INFO)
+        took = None if ending.began is None or ending.ended is None else ending.ended - ending.began
         reason = getattr(outcome, "reason", "")
+        result = outcome.result if isinstance(outcome, Complete) else None
         _log.ended(
             level,
             claim,
             outcome.traceback if isinstance(outcome, Retry | Fail) else None,
-            "job.%s id=%s type=%s attempt=%d/%d%s",
+            "job.%s id=%s type=%s attempt=%d/%d%s%s%s",
             Verb.FAIL if failed else verb,
             claim.id,
             claim.job_type,
             claim.attempt,
             claim.max_attempts,
+            "" if took is None else f" took={took:.3f}s",
             f" reason={reason}" if reason else "",
+            f" result={shortened(result, SHORT)}" if result is not None else "",
         )

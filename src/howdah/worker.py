@@ -34,6 +34,7 @@ from howdah.reasons import describe
 from howdah.registered import Registered
 from howdah.run.attempts import Attempts
 from howdah.run.heartbeat import Heartbeat
+from howdah.run.hooks import HookCalls, Hooks
 from howdah.run.reports import Reports
 from howdah.settle import Settler
 from howdah.states import State, Verb
@@ -55,6 +56,13 @@ def _new_name() -> str:
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
+def _limited(handlers: Mapping[str, Handler], threads: int, concurrency: int) -> set[str]:
+    """Return the types of which fewer may run at once than there are slots."""
+    if threads >= concurrency:
+        return set()
+    return {name for name, handler in handlers.items() if handler.run == "thread"}
+
+
 class Worker:
     """Works on the jobs of one queue until it is stopped."""
 
@@ -66,6 +74,7 @@ class Worker:
         concurrency: int = 100,
         job_types: Iterable[str] | None = None,
         batch_size: int = 2000,
+        threads: int = 16,
         processes: int | None = None,
         poll: timedelta = timedelta(seconds=1),
         grace: timedelta = timedelta(seconds=30),
@@ -73,8 +82,14 @@ class Worker:
         stale_after: timedelta = timedelta(minutes=5),
         upkeep_every: timedelta = timedelta(seconds=1),
         worker_id: str | None = None,
+        hooks: Hooks | None = None,
+        log_jobs: bool = False,
     ) -> None:
-        for name, number in (("concurrency", concurrency), ("batch_size", batch_size)):
+        for name, number in (
+            ("concurrency", concurrency),
+            ("batch_size", batch_size),
+            ("threads", threads),
+        ):
             if not 1 <= number <= 10_000:
                 raise BadInput(f"{name} lies between 1 and 10000, not {number}")
         for name, length in (("poll", poll), ("silent_after", silent_after)):
@@ -93,10 +108,15 @@ class Worker:
         self._store = store
         self._handlers = {name: handlers[name] for name in taken}
         self._concurrency = concurrency
+        self._threads = threads
+        self._limited = _limited(self._handlers, threads, concurrency)
         self._processes = processes or os.cpu_count() or 1
         self._grace = grace.total_seconds()
         self._silent_after = silent_after
         self._reports = Reports()
+        self._hooks = hooks
+        self._log_jobs = log_jobs
+        self._hook_calls: HookCalls | None = None
         self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
         self._measures = Measures(store, self.id, self._drain)
         self._registered = Registered(store, self.id, self._handlers)
@@ -104,6 +124,7 @@ class Worker:
             store,
             self.id,
             taken,
+            self._limited,
             self._measures,
             batch_size=batch_size,
             poll=poll,
@@ -144,15 +165,19 @@ class Worker:
             self._intake.unsure,
             self._settled,
             self._intake.holds,
+            log_jobs=self._log_jobs,
         )
+        self._hook_calls = HookCalls(self._hooks) if self._hooks else None
         self._attempts = Attempts(
             self._handlers,
             self._reports,
             slots=self._concurrency,
+            threads=self._threads,
             processes=self._processes,
             ended=self._ended,
             freed=self._intake.fill,
             tracing=self._store.tracing,
+            hooks=self._hook_calls,
         )
         self._intake.serve(self._attempts, self._settler)
         self._heartbeat = Heartbeat(
@@ -184,10 +209,11 @@ class Worker:
         ):
             self._go(name, loop)
         _log.info(
-            "worker.started id=%s types=%s concurrency=%d listens=%s",
+            "worker.started id=%s types=%s concurrency=%d threads=%d listens=%s",
             self.id,
             ",".join(self._intake.job_types),
             self._concurrency,
+            min(self._threads, self._concurrency),
             self._intake.hears,
         )
 
@@ -249,6 +275,8 @@ class Worker:
     async def run_until_idle(self) -> None:
         """Work until nothing is left that could be done now: for scripts and tests."""
         await self._intake.until_idle()
+        if self._hook_calls is not None:
+            await self._hook_calls.done()
         if self._failure is not None:
             raise self._failure
 
@@ -290,6 +318,8 @@ class Worker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         async with AsyncExitStack() as parting:  # of every part, whatever another says to it
+            if self._hook_calls is not None:
+                parting.push_async_callback(self._hook_calls.close, self._hurry)
             parting.push_async_callback(self._attempts.close)
             parting.push_async_callback(self._heartbeat.stop)
             parting.push_async_callback(self._intake.close)
@@ -321,6 +351,8 @@ class Worker:
     ) -> None:
         self._measures.settled(verb, endings, moved, taken_up)
         self._intake.settled(verb, endings)
+        if self._hook_calls is not None:
+            self._hook_calls.settled(endings, moved)
 
     def _news(self, ids: list[UUID]) -> None:
         """A job has changed: if it is at work here, see whether it is still ours."""
@@ -381,6 +413,9 @@ class Worker:
                 "version": VERSION,
                 "python": platform.python_version(),
                 "slots": self._concurrency,
+                "threads": min(self._threads, self._concurrency),
+                "threads_busy": self._attempts.in_threads,
+                "thread_types": sorted(self._limited),
                 "running": len(self._attempts),
                 "job_types": self._intake.job_types,
                 "leaving": self._stopping.is_set(),

@@ -31,6 +31,10 @@ async def greet() -> str:
     print("{greeting} is printed")
     return "{greeting}"
 
+@queue.job(max_attempts=1)
+async def fail() -> None:
+    raise LookupError("not there")
+
 @queue.job
 async def wait_for_ever() -> None:
     await asyncio.sleep(3600)
@@ -106,6 +110,20 @@ def test_the_worker_follows_the_code_and_a_mistake_waits_for_the_next_change(
         write(tmp_path, "better")
         running.heard("worker.started")
         assert jobs.enqueue("greet").result(timeout=30) == "better"
+
+
+def test_every_job_that_ends_is_told(tmp_path: Path, cli: Cli, jobs: SyncQueue) -> None:
+    write(tmp_path, "hello")
+    with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
+        running.heard("worker.started")
+        id = jobs.enqueue("greet").id
+        running.heard(
+            rf'INFO    job.complete id={id} type=greet attempt=1/3 took=\d\S+s result="hello"$'
+        )
+        id = jobs.enqueue("fail", max_attempts=1).id
+        running.heard(rf"ERROR   job.fail id={id} type=fail attempt=1/1 .* reason=LookupError")
+        running.heard("^    Traceback")
+        running.heard("^    LookupError: not there")
 
 
 def test_a_change_hands_back_what_runs_and_the_new_code_runs_it(

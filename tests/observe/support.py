@@ -27,9 +27,11 @@ async def asking(db: Database) -> AsyncGenerator[Store]:
         yield queue.store
 
 
-def listens(db: Session, worker: str, *job_types: str, slots: int = 10, running: int = 0) -> None:
+def listens(
+    db: Session, worker: str, *job_types: str, slots: int = 10, running: int = 0, **more: Any
+) -> None:
     """Let a worker beat that knows these types."""
-    info = {"job_types": job_types, "slots": slots, "running": running, "host": "here"}
+    info = {"job_types": job_types, "slots": slots, "running": running, "host": "here", **more}
     db.execute("select howdah.beat(%s, p_info => %s)", worker, Jsonb(info))
 
 

@@ -95,6 +95,23 @@ async def test_all_slots_busy_and_by_whom(db: Database) -> None:
     assert "All 4 slots of the 2 workers" in told.sentence
 
 
+async def test_all_threads_busy_while_there_are_slots(db: Database) -> None:
+    def beat(running: int, threads_busy: int) -> None:
+        said = {"threads": 2, "threads_busy": threads_busy, "thread_types": ["mail"]}
+        listens(db, "w", "mail", "resize", slots=5, running=running, **said)
+
+    job, other = db.enqueue("mail"), db.enqueue("resize")
+    beat(running=2, threads_busy=2)
+    told = await why(db, job)
+    assert told.reason is Reason.SLOTS_BUSY
+    assert told.sentence.startswith("All 2 threads of the worker w that knows mail are busy")
+    assert (await why(db, other)).reason is not Reason.SLOTS_BUSY
+    beat(running=2, threads_busy=1)
+    assert (await why(db, job)).reason is Reason.READY
+    beat(running=5, threads_busy=1)
+    assert (await why(db, job)).reason is Reason.SLOTS_BUSY
+
+
 async def test_behind_others_of_any_type_its_workers_take(db: Database) -> None:
     listens(db, "w", "mail", "resize")
     db.enqueue_many([{"job_type": "mail"}] * 2)

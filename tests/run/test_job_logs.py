@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from datetime import timedelta
@@ -78,7 +79,10 @@ def test_a_line_of_text_has_its_traceback_below_and_its_job_before(folder: Path,
             (at,) = [
                 n
                 for n, line in enumerate(lines)
-                if word in line and f"type={name} attempt={attempt}/2 reason=LookupError" in line
+                if word in line
+                and re.search(
+                    rf"type={name} attempt={attempt}/2 took=\S+s reason=LookupError", line
+                )
             ]
             below = lines[at + 1 :]
             assert below[0] == "    Traceback (most recent call last):"

@@ -39,6 +39,14 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
 )
 @click.option("--types", metavar="A,B", help="Only these job types.  [default: all it knows]")
 @click.option(
+    "--threads",
+    type=AT_LEAST_1,
+    metavar="N",
+    default=16,
+    show_default=True,
+    help="Jobs at once of those that run in threads, plain functions.",
+)
+@click.option(
     "--processes",
     type=AT_LEAST_1,
     metavar="N",
@@ -90,6 +98,7 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     help="Where to be told of new jobs, if a pooler such as PgBouncer answers at --dsn.  "
     "[default: HOWDAH_LISTEN_DSN]",
 )
+@click.option("--log-jobs", is_flag=True, help="Log a line for each job that ends, also well.")
 @log_level_option
 @log_json_option
 @dsn_option
@@ -97,6 +106,7 @@ def worker(
     target: str,
     concurrency: int,
     types: str | None,
+    threads: int,
     processes: int | None,
     batch_size: int,
     grace: timedelta,
@@ -104,6 +114,7 @@ def worker(
     stale_after: timedelta,
     poll: timedelta,
     listen_dsn: str | None,
+    log_jobs: bool,
     log_level: str,
     log_json: bool,
     dsn: str | None,
@@ -137,12 +148,14 @@ def worker(
     made = queue.worker(
         concurrency=concurrency,
         job_types=None if types is None else [name.strip() for name in types.split(",")],
+        threads=threads,
         processes=processes,
         batch_size=batch_size,
         grace=grace,
         silent_after=silent_after,
         stale_after=stale_after,
         poll=poll,
+        log_jobs=log_jobs,
     )
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_work(queue, made))

@@ -88,6 +88,16 @@ class Listener(msgspec.Struct, frozen=True):
     job_types: list[str]
     slots: int
     busy: int
+    threads: int = 0  # how many of its slots may run in threads
+    threads_busy: int = 0
+    thread_types: tuple[str, ...] = ()  # the types that this limit is for
+
+    def places_of(self, job_type: str) -> tuple[int, int]:
+        """How many jobs of a type it may run at once, and how many of these places are taken."""
+        if job_type not in self.thread_types:
+            return self.slots, min(self.busy, self.slots)
+        full = self.busy >= self.slots
+        return self.threads, self.threads if full else min(self.threads_busy, self.threads)
 
 
 async def listeners(store: Store, within: timedelta) -> list[Listener]:
@@ -103,13 +113,19 @@ async def listeners(store: Store, within: timedelta) -> list[Listener]:
 def _listener(id: str, info: Any) -> Listener:
     """Read what a worker says of itself; one of another make may say anything."""
     said: dict[str, Any] = info if isinstance(info, dict) else {}  # pyright: ignore
-    types = said.get("job_types")
     return Listener(
         id,
-        [str(one) for one in types] if isinstance(types, list) else [],  # pyright: ignore
+        _names(said.get("job_types")),
         _number(said.get("slots")),
         _number(said.get("running")),
+        _number(said.get("threads")),
+        _number(said.get("threads_busy")),
+        tuple(_names(said.get("thread_types"))),
     )
+
+
+def _names(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []  # pyright: ignore
 
 
 def _number(value: Any) -> int:

@@ -197,6 +197,7 @@ class _Crew(msgspec.Struct, frozen=True):
 
     members: list[Listener]
     busy_with: dict[str, int]
+    job_type: str
 
     @classmethod
     async def of(cls, store: Store, job_type: str, within: timedelta) -> _Crew:
@@ -210,15 +211,21 @@ class _Crew(msgspec.Struct, frozen=True):
             [one.id for one in members],
             CAP,
         )
-        return cls(members, {row[0]: row[1] for row in rows})
+        return cls(members, {row[0]: row[1] for row in rows}, job_type)
 
     @property
     def slots(self) -> int:
-        return sum(one.slots for one in self.members)
+        return sum(one.places_of(self.job_type)[0] for one in self.members)
 
     @property
     def busy(self) -> int:
-        return sum(min(one.busy, one.slots) for one in self.members)
+        return sum(one.places_of(self.job_type)[1] for one in self.members)
+
+    @property
+    def places(self) -> str:
+        """What a job of this type waits for, where workers know it."""
+        in_threads = any(self.job_type in one.thread_types for one in self.members)
+        return "threads" if in_threads else "slots"
 
     @property
     def types(self) -> list[str]:
@@ -226,7 +233,7 @@ class _Crew(msgspec.Struct, frozen=True):
 
     @property
     def full(self) -> bool:
-        return bool(self.slots) and all(one.busy >= one.slots for one in self.members)
+        return bool(self.slots) and self.busy >= self.slots
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -270,8 +277,8 @@ async def _in_line(
     if crew.full:
         return Why(
             reason=Reason.SLOTS_BUSY,
-            sentence=f"All {crew.slots:,} slots of {workers} that {_know(crew)} {job_type} are "
-            f"busy ({amounts(crew.busy_with)}){', and ' + first if first else ''}.",
+            sentence=f"All {crew.slots:,} {crew.places} of {workers} that {_know(crew)} {job_type} "
+            f"are busy ({amounts(crew.busy_with)}){', and ' + first if first else ''}.",
             **known,
         )
     if first:
@@ -283,7 +290,7 @@ async def _in_line(
     return Why(
         reason=Reason.READY,
         sentence=f"It is the next to be claimed: {workers} {_know(crew)} {job_type} and "
-        f"{'has' if len(crew.members) == 1 else 'have'} free slots.",
+        f"{'has' if len(crew.members) == 1 else 'have'} free {crew.places}.",
         **known,
     )
 
@@ -362,6 +369,6 @@ async def why_type(store: Store, job_type: str, *, within: timedelta = look.WITH
     return Why(
         reason=Reason.IDLE,
         sentence=f"No job of the type {job_type} stands in line; {_workers(crew)} {_know(crew)} "
-        f"it and {crew.busy:,} of {crew.slots:,} slots are busy.",
+        f"it and {crew.busy:,} of {crew.slots:,} {crew.places} are busy.",
         **known | crew.facts(),
     )

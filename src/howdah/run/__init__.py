@@ -6,5 +6,6 @@ reports.py    progress and events on their way to the store
 attempt.py    how an attempt ended, as a value
 threads.py    plain functions in threads
 processes.py  functions in processes of their own, child.py their other end
+hooks.py      functions of the program's own that hear how attempts begin and end
 heartbeat.py  the beat, in a thread that no handler can stop
 """

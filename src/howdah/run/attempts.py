@@ -31,6 +31,7 @@ from howdah.run.attempt import (
     outcome_of_value,
 )
 from howdah.run.context import JobContext, current, lose
+from howdah.run.hooks import HookCalls
 from howdah.run.isolated import Isolated
 from howdah.run.reports import Reports
 from howdah.run.threads import Call, Threads
@@ -42,7 +43,17 @@ _log = log_named("howdah.run")
 class _Attempt:
     """One job at work."""
 
-    __slots__ = ("began", "claim", "context", "entered", "lost", "released", "started", "task")
+    __slots__ = (
+        "began",
+        "claim",
+        "context",
+        "entered",
+        "in_thread",
+        "lost",
+        "released",
+        "started",
+        "task",
+    )
 
     def __init__(self, claim: Claim, context: JobContext) -> None:
         self.claim = claim
@@ -51,6 +62,7 @@ class _Attempt:
         self.started = False  # whether the database knows that it runs
         self.lost = False
         self.released = False
+        self.in_thread = False  # whether it takes one of the threads
         self.entered = False  # whether its task has begun
         self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
@@ -64,10 +76,12 @@ class Attempts:
         reports: Reports,
         *,
         slots: int,
+        threads: int,
         processes: int,
         ended: Callable[[Ending], None],
         freed: Callable[[], None],
         tracing: Tracing | None = None,
+        hooks: HookCalls | None = None,
     ) -> None:
         self._handlers = handlers
         self._reports = reports
@@ -76,9 +90,12 @@ class Attempts:
         self._freed = freed
         self._telling = False  # whether `freed` is about to be called
         self._tracing = tracing
+        self._hooks = hooks
         self._running: dict[UUID, _Attempt] = {}
         self._abandoned = 0  # threads that nobody can stop still take their slot
-        self._threads = Threads(slots)
+        self.in_threads: int = 0  # attempts in threads, also abandoned ones
+        self._thread_limit = min(threads, slots)
+        self._threads = Threads(self._thread_limit)
         self._isolated = Isolated(processes, reports)
         self._loop = asyncio.get_running_loop()
         self._surroundings = copy_context()  # of no attempt: see _tell_soon
@@ -94,6 +111,11 @@ class Attempts:
         """How many more jobs could start now."""
         return self._slots - len(self._running) - self._abandoned
 
+    @property
+    def free_in_threads(self) -> int:
+        """How many more jobs could start in threads now."""
+        return min(self.free, self._thread_limit - self.in_threads)
+
     def held(self) -> list[tuple[UUID, int]]:
         """Return the leases at work. Called from the heartbeat's thread."""
         return [(a.claim.id, a.claim.attempt) for a in list(self._running.values())]
@@ -106,6 +128,11 @@ class Attempts:
             self.lose({claim.id})
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
+        if self._handlers[claim.job_type].run == "thread":
+            attempt.in_thread = True
+            self.in_threads += 1
+        if self._hooks is not None:
+            self._hooks.started(claim)
         if self._tracing is not None:
             self._start_traced(attempt, self._tracing)
         elif (handler := self._handlers[claim.job_type]).threads_only:
@@ -190,6 +217,8 @@ class Attempts:
             except asyncio.CancelledError:
                 outcome = self._stopped(attempt, handler)
             except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
+                if self._hooks is not None:
+                    self._hooks.raised(claim, error)
                 outcome = outcome_of_error(error, handler, claim)
         self._end(attempt, outcome)
 
@@ -197,11 +226,16 @@ class Attempts:
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
+        if attempt.in_thread:
+            attempt.in_thread = False
+            self.in_threads -= 1
         if outcome is not None and not attempt.lost:
             ending = Ending(claim, outcome, attempt.began, time.monotonic())
             if self._tracing is not None:
                 self._tell_tracing(self._tracing, ending)
             self._ended(ending)
+        elif self._hooks is not None:
+            self._hooks.lost(claim, attempt.began)
         if not attempt.context.lost:
             lose(attempt.context, "its attempt has ended")
         if not self._telling:
@@ -256,6 +290,8 @@ class Attempts:
                 self._abandon(attempt, call)
             outcome = self._stopped(attempt, handler)
         except BaseException as error:
+            if self._hooks is not None:
+                self._hooks.raised(attempt.claim, error)
             outcome = outcome_of_error(error, handler, attempt.claim)
         self._end(attempt, outcome)
 
@@ -308,12 +344,15 @@ class Attempts:
     def _abandon(self, attempt: _Attempt, call: Call) -> None:
         """Leave a thread to itself; its slot comes back when it ends."""
         self._abandoned += 1
+        self.in_threads += 1
         claim = attempt.claim
         _log.warning("job.abandoned id=%s type=%s: its thread goes on", claim.id, claim.job_type)
 
         def ended() -> None:
             self._abandoned -= 1
-            self._freed()
+            self.in_threads -= 1
+            if not self._telling:
+                self._tell_soon()
 
         call.then = ended
 

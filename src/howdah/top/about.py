@@ -156,7 +156,7 @@ def worker(one: WorkerNow, now: datetime) -> Group:
     telling.fact("beat", f"{length(one.silent_for)} ago" if one.silent_for is not None else None)
     telling.fact("started", instant(one.started_at) if one.started_at else None)
     telling.fact("holds", f"{one.holds:,}")
-    for name in ("slots", "running", "host", "pid", "version"):
+    for name in ("slots", "threads", "running", "host", "pid", "version"):
         if name in one.info:
             telling.fact(name, str(one.info[name]))
     telling.fact("types", ", ".join(types_of(one)))

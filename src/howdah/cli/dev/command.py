@@ -46,7 +46,8 @@ def dev(target: str, port: int, concurrency: int, log_level: str, dsn: str | Non
     \b
         howdah dev app:queue
 
-    A mistake in your module is shown, and the next change is waited for. Ctrl-C ends it all.
+    Every job that ends is told in a line, one that fails with its traceback. A mistake in your
+    module is shown, and the next change is waited for. Ctrl-C ends it all.
     """  # noqa: D301 - \b keeps click from rewrapping
     log_to_stderr(log_level, as_json=False)
     try:
@@ -54,7 +55,7 @@ def dev(target: str, port: int, concurrency: int, log_level: str, dsn: str | Non
     except ModuleNotFoundError:
         raise BadInput(MISSING) from None
     queue = Queue(dsn)
-    options = ("--concurrency", str(concurrency), "--log-level", log_level)
+    options = ("--concurrency", str(concurrency), "--log-level", log_level, "--log-jobs")
     reload = Reload(
         target,
         queue.store.shown_dsn,

@@ -1,0 +1,334 @@
+"""Hooks: functions of the program's own that hear how attempts begin and end.
+
+Comes after   settle   which says what was written down
+
+A hook hears of an end when it is written down: a failure that nobody stored is none. Hooks run
+beside the jobs, never inside one: async ones in the worker's event loop, plain ones in threads of
+their own. A hook that raises, calls sys.exit or takes too long is logged, and costs no job
+anything. What happens to one job is told in order. When hooks are slower than the jobs, so many
+calls wait and no more; the surplus is dropped and logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
+from datetime import timedelta
+from functools import partial
+from typing import Any, Literal, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from howdah.errors import BadInput
+from howdah.job import Claim
+from howdah.logs import log_named
+from howdah.outcomes import Cancel, Complete, Ending, Fail, Release, Retry, Snooze
+from howdah.reasons import describe, reason_of
+from howdah.run.attempt import traceback_of
+from howdah.run.threads import Threads
+from howdah.states import State
+
+_log = log_named("howdah.hooks")
+
+LIMIT = 10.0  # seconds that a hook may take
+AT_ONCE = 8  # hooks that run at the same time
+WAITING = 10_000  # calls that may wait; more are dropped
+
+When = Literal["start", "end", "retry", "failure"]
+End = Literal["completed", "retried", "failed", "cancelled", "snoozed", "released", "lost"]
+
+
+class AttemptStart(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that begins."""
+
+    id: UUID
+    job_type: str
+    attempt: int  # counted from 1
+    max_attempts: int
+    priority: int
+    data: str  # the payload as JSON
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The payload, read anew each time it is asked for."""
+        return msgspec.json.decode(self.data)
+
+
+class AttemptEnd(AttemptStart, frozen=True, kw_only=True):
+    """An attempt that has ended."""
+
+    outcome: End
+    seconds: float  # from the start of the handler to its end
+    reason: str | None = None  # what was wrong, in a line
+    traceback: str | None = None  # as it is stored
+    exception: BaseException | None = None  # what was raised; None from a process of its own
+    retry_in: timedelta | None = None  # until the next attempt
+
+
+StartHook = TypeVar("StartHook", bound=Callable[[AttemptStart], object])
+EndHook = TypeVar("EndHook", bound=Callable[[AttemptEnd], object])
+Hook = Callable[[Any], Any]
+
+
+class Hooks:
+    """The hooks of a queue, in the order in which they were registered."""
+
+    def __init__(self) -> None:
+        self._hooks: dict[When, list[Hook]] = {"start": [], "end": [], "retry": [], "failure": []}
+
+    def __bool__(self) -> bool:
+        return any(self._hooks.values())
+
+    def on(self, when: When) -> tuple[Hook, ...]:
+        return tuple(self._hooks[when])
+
+    def add(self, when: When, hook: Hook) -> None:
+        """Register a hook; refuses what could not be called when the time has come."""
+        if not callable(hook):
+            raise BadInput(
+                f"@queue.on_{when} is written above a function, without parentheses; "
+                f"it got {reason_of(repr(hook))}"
+            )
+        name = getattr(hook, "__name__", "hook")
+        try:
+            inspect.signature(hook).bind(None)
+        except TypeError as error:
+            raise BadInput(
+                f"a hook is called with one argument, the attempt, and {name} takes others "
+                f"({error}): write it as `def {name}(attempt): …`"
+            ) from None
+        except ValueError:
+            pass  # a function of C may not tell its parameters
+        self._hooks[when].append(hook)
+
+
+class _Call(msgspec.Struct):
+    hook: Hook
+    when: When
+    claim: Claim
+    value: AttemptStart
+
+
+class HookCalls:
+    """Calls the hooks of one worker."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._start, self._end = hooks.on("start"), hooks.on("end")
+        self._retry, self._failure = hooks.on("retry"), hooks.on("failure")
+        self._lanes: list[deque[_Call]] = [deque() for _ in range(AT_ONCE)]
+        self._busy: dict[int, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()  # of async hooks, also of those given up
+        self._raised: dict[tuple[UUID, int], BaseException] = {}
+        self._waiting = 0
+        self._dropped = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._threads = Threads(AT_ONCE)
+        self._loop = asyncio.get_running_loop()
+        self._surroundings = copy_context()  # of no attempt
+
+    # ── what happens to attempts ──────────────────────────────────────────────────────────
+
+    def started(self, claim: Claim) -> None:
+        """Hear that an attempt begins."""
+        if self._start:
+            self._call("start", self._start, claim, AttemptStart(**_about(claim)))
+
+    def raised(self, claim: Claim, error: BaseException) -> None:
+        """Keep what a handler raised until its attempt is written down."""
+        if self._end or self._retry or self._failure:
+            self._raised[claim.id, claim.attempt] = error
+
+    def lost(self, claim: Claim, began: float) -> None:
+        """Hear that an attempt is no longer ours: its end is nobody's to tell."""
+        self._raised.pop((claim.id, claim.attempt), None)
+        seconds = max(0.0, time.monotonic() - began)
+        end = AttemptEnd(**_about(claim), outcome="lost", seconds=seconds)
+        self._call("end", self._end, claim, end)
+
+    def settled(self, endings: Sequence[Ending], moved: Mapping[UUID, State | None]) -> None:
+        """Hear of endings that were written down, and where they led."""
+        for ending in endings:
+            claim = ending.claim
+            if ending.began is None:
+                continue  # it never began
+            if claim.id not in moved:
+                self.lost(claim, ending.began)
+                continue
+            error = self._raised.pop((claim.id, claim.attempt), None)
+            end = _end(ending, moved[claim.id], error)
+            self._call("end", self._end, claim, end)
+            if end.outcome == "retried":
+                self._call("retry", self._retry, claim, end)
+            elif end.outcome == "failed":
+                self._call("failure", self._failure, claim, end)
+
+    # ── calling ───────────────────────────────────────────────────────────────────────────
+
+    def _call(self, when: When, hooks: tuple[Hook, ...], claim: Claim, value: AttemptStart) -> None:
+        for hook in hooks:
+            if self._waiting >= WAITING:
+                self._drop(1)
+                continue
+            lane = claim.id.int % AT_ONCE
+            self._lanes[lane].append(_Call(hook, when, claim, value))
+            self._waiting += 1
+            self._idle.clear()
+            if lane not in self._busy:
+                self._busy[lane] = self._loop.create_task(
+                    self._serve(lane), context=self._surroundings.copy()
+                )
+
+    def _drop(self, calls: int) -> None:
+        before, self._dropped = self._dropped, self._dropped + calls
+        if before.bit_length() != self._dropped.bit_length():  # more and more seldom
+            _log.error("hook.dropped calls=%d: hooks are slower than the jobs", self._dropped)
+
+    async def _serve(self, lane: int) -> None:
+        calls = self._lanes[lane]
+        try:
+            while calls:
+                call = calls.popleft()
+                try:
+                    await self._one(call)
+                finally:
+                    self._waiting -= 1
+        finally:
+            del self._busy[lane]
+            if not self._waiting:
+                self._idle.set()
+
+    async def _one(self, call: _Call) -> None:
+        future: asyncio.Future[BaseException | None]
+        try:
+            if _is_async(call.hook):
+                task = self._loop.create_task(_awaited(call.hook, call.value))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+                future = task
+            else:
+                future = self._threads.submit(partial(_called, call.hook, call.value)).future
+        except Exception as error:  # the system gives us no thread
+            self._failed(call, error)
+            return
+        done, _ = await asyncio.wait({future}, timeout=LIMIT)
+        if not done:
+            future.cancel()
+            self._failed(call, TimeoutError(f"it took longer than {LIMIT:g} s"))
+        elif future.cancelled():
+            self._failed(call, asyncio.CancelledError())
+        elif (error := future.result()) is not None:
+            self._failed(call, error)
+
+    def _failed(self, call: _Call, error: BaseException) -> None:
+        _log.ended(
+            logging.ERROR,
+            call.claim,
+            traceback_of(error) if error.__traceback__ is not None else None,
+            "hook.failed hook=%s on=%s id=%s type=%s attempt=%d error=%s",
+            _name(call.hook),
+            call.when,
+            call.claim.id,
+            call.claim.job_type,
+            call.claim.attempt,
+            describe(error),
+        )
+
+    async def done(self) -> None:
+        """Wait until no hook is left to be called."""
+        await self._idle.wait()
+
+    async def close(self, hurry: asyncio.Event) -> None:
+        """Wait for what is left, but not for long, and not at all when there is a hurry."""
+        waits = [asyncio.ensure_future(one.wait()) for one in (self._idle, hurry)]
+        await asyncio.wait(waits, timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
+        for one in waits:
+            one.cancel()
+        left = sum(map(len, self._lanes))
+        for calls in self._lanes:
+            calls.clear()
+        if left:
+            self._drop(left)
+        for task in (*self._busy.values(), *self._tasks):
+            task.cancel()
+        self._threads.close()
+
+
+def _about(claim: Claim) -> dict[str, Any]:
+    return {
+        "id": claim.id,
+        "job_type": claim.job_type,
+        "attempt": claim.attempt,
+        "max_attempts": claim.max_attempts,
+        "priority": claim.priority,
+        "data": claim.data,
+    }
+
+
+def _end(ending: Ending, now: State | None, error: BaseException | None) -> AttemptEnd:
+    claim, outcome = ending.claim, ending.outcome
+    began = ending.began or 0.0
+    word = _word(ending, now)
+    failed = word in ("retried", "failed")
+    return AttemptEnd(
+        **_about(claim),
+        outcome=word,
+        seconds=max(0.0, (ending.ended or time.monotonic()) - began),
+        reason=getattr(outcome, "reason", None) or None,
+        traceback=outcome.traceback if isinstance(outcome, Retry | Fail) else None,
+        exception=error if failed else None,
+        retry_in=outcome.after if isinstance(outcome, Retry) and word == "retried" else None,
+    )
+
+
+def _word(ending: Ending, now: State | None) -> End:
+    match ending.outcome:
+        case Complete():
+            return "completed"
+        case Retry():
+            return "failed" if now is State.FAILED else "retried"
+        case Fail():
+            return "failed"
+        case Cancel():
+            return "cancelled"
+        case Snooze():
+            return "snoozed"
+        case Release():
+            return "released"
+
+
+def _name(hook: Hook) -> str:
+    return reason_of(getattr(hook, "__qualname__", None) or repr(hook))
+
+
+def _is_async(hook: Hook) -> bool:
+    return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(
+        getattr(hook, "__call__", None)  # noqa: B004 - not whether it can be called, but how
+    )
+
+
+async def _awaited(hook: Hook, value: AttemptStart) -> BaseException | None:
+    """Call an async hook; returns what it raised: SystemExit must not leave the event loop."""
+    try:
+        await hook(value)
+    except BaseException as error:
+        return error
+    return None
+
+
+def _called(hook: Hook, value: AttemptStart) -> BaseException | None:
+    """Call a plain hook, in a thread."""
+    try:
+        answer = hook(value)
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise BadInput("it is a plain function that returned a coroutine: write `async def`")
+    except BaseException as error:
+        return error
+    return None

@@ -1,0 +1,406 @@
+"""Hooks hear how attempts begin and end, and whatever they do, no job suffers."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from howdah import (
+    AttemptEnd,
+    AttemptStart,
+    Backoff,
+    BadInput,
+    Cancel,
+    Fail,
+    JobContext,
+    Queue,
+    Retry,
+    Snooze,
+    State,
+)
+from howdah.client_sync import SyncQueue
+from howdah.run import hooks
+from tests.run import process_jobs
+from tests.support.waiting import eventually
+
+SOON = Backoff(first=timedelta())
+GUIDE = Path(__file__).parents[2] / "docs/guides/metrics.md"
+
+
+class Heard:
+    """Keeps what the hooks of a queue were told."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.all: list[tuple[str, AttemptStart]] = []
+        queue.on_start(self._keep("start"))
+        queue.on_end(self._keep("end"))
+        queue.on_retry(self._keep("retry"))
+        queue.on_failure(self._keep("failure"))
+
+    def _keep(self, when: str) -> Callable[[AttemptStart], None]:
+        return lambda attempt: self.all.append((when, attempt))
+
+    @property
+    def order(self) -> list[tuple[str, int]]:
+        return [(when, attempt.attempt) for when, attempt in self.all]
+
+    def on(self, when: str) -> list[AttemptEnd]:
+        return [a for w, a in self.all if w == when and isinstance(a, AttemptEnd)]
+
+
+async def work(queue: Queue, **options: Any) -> None:
+    async with queue.worker(**options) as worker:
+        await worker.run_until_idle()
+
+
+async def test_a_job_that_ends_well_is_told_twice(queue: Queue) -> None:
+    heard = Heard(queue)
+
+    @queue.job(max_attempts=5, priority=7)
+    async def double(n: int) -> int:
+        return n * 2
+
+    handle = await double.enqueue(n=21)
+    await work(queue)
+    assert heard.order == [("start", 1), ("end", 1)]
+    started, (ended,) = heard.all[0][1], heard.on("end")
+    for value in (started, ended):
+        assert (value.id, value.job_type, value.payload) == (handle.id, "double", {"n": 21})
+        assert (value.max_attempts, value.priority) == (5, 7)
+    assert (ended.outcome, ended.reason, ended.exception) == ("completed", None, None)
+    assert ended.seconds >= 0
+
+
+@pytest.mark.parametrize("way", ["async", "thread", "timed thread"])
+async def test_a_retry_and_a_failure_are_told_with_what_was_raised(queue: Queue, way: str) -> None:
+    heard = Heard(queue)
+    raised: list[LookupError] = []
+
+    def fail() -> None:
+        raised.append(LookupError("not there"))
+        raise raised[-1]
+
+    async def fails() -> None:
+        fail()
+
+    options: dict[str, Any] = {"name": "fails", "max_attempts": 2, "backoff": SOON}
+    if way == "async":
+        queue.job(**options)(fails)
+    else:
+        queue.job(**options, timeout=30 if way == "timed thread" else None)(fail)
+    await queue.enqueue("fails")
+    await work(queue)
+    assert heard.order == [
+        *(("start", 1), ("end", 1), ("retry", 1)),
+        *(("start", 2), ("end", 2), ("failure", 2)),
+    ]
+    for when, outcome, attempt in (("retry", "retried", 0), ("failure", "failed", 1)):
+        (told,) = heard.on(when)
+        assert (told.outcome, told.reason) == (outcome, "LookupError: not there")
+        assert told.exception is raised[attempt]
+        assert told.traceback is not None
+        assert "in fail\n" in told.traceback
+    assert heard.on("retry")[0].retry_in is not None
+    assert heard.on("failure")[0].retry_in is None
+
+
+async def test_a_process_sends_its_traceback_and_no_exception(dsn: str) -> None:
+    async with process_jobs.queue_at(dsn) as queue:
+        heard = Heard(queue)
+        await queue.enqueue("raises", max_attempts=1)
+        await work(queue)
+    assert heard.order == [("start", 1), ("end", 1), ("failure", 1)]
+    (told,) = heard.on("failure")
+    assert told.exception is None
+    assert told.traceback is not None
+    assert "Traceback" in told.traceback
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "told"),
+    [
+        (Cancel("not wanted"), "cancelled", []),
+        (Fail("hopeless"), "failed", ["failure"]),
+        (Retry("again", after=3600), "retried", ["retry"]),
+        (Snooze(3600, "later"), "snoozed", []),
+    ],
+)
+async def test_what_a_handler_decides_is_told(
+    queue: Queue, said: Exception, outcome: str, told: list[str]
+) -> None:
+    heard = Heard(queue)
+
+    @queue.job
+    async def decides() -> None:
+        raise said
+
+    await decides.enqueue()
+    await work(queue)
+    assert [when for when, _ in heard.all] == ["start", "end", *told]
+    (ended,) = heard.on("end")
+    assert ended.outcome == outcome
+    assert ended.reason
+
+
+async def test_an_attempt_that_was_lost_has_failed_for_nobody(queue: Queue) -> None:
+    heard = Heard(queue)
+    began = asyncio.Event()
+
+    @queue.job
+    async def long(ctx: JobContext) -> None:
+        began.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            raise LookupError("cut short")
+
+    handle = await long.enqueue()
+    async with queue.worker() as worker:
+        await began.wait()
+        await handle.cancel()
+        await eventually(lambda: ("end", 1) in heard.order)
+        await worker.run_until_idle()
+    assert heard.order == [("start", 1), ("end", 1)]
+    assert heard.on("end")[0].outcome == "lost"
+
+
+async def test_a_worker_that_stops_tells_what_it_hands_back(queue: Queue) -> None:
+    heard = Heard(queue)
+    began = asyncio.Event()
+
+    @queue.job
+    async def long() -> None:
+        began.set()
+        await asyncio.sleep(3600)
+
+    await long.enqueue()
+    async with queue.worker(grace=timedelta()):
+        await began.wait()
+    assert heard.order == [("start", 1), ("end", 1)]
+    assert heard.on("end")[0].outcome == "released"
+
+
+def complaints(caplog: pytest.LogCaptureFixture, name: str) -> list[str]:
+    """Return what was wrong with a hook, each time it was called."""
+    said = [record.getMessage() for record in caplog.records]
+    found = [re.match(rf"hook.failed hook=\S+\.{name} on=.* error=(.*)", one) for one in said]
+    return [one[1] for one in found if one is not None]
+
+
+async def test_no_hook_can_harm_a_job_or_another_hook(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    @queue.on_start
+    def raises(attempt: AttemptStart) -> None:
+        raise LookupError(f"in a hook of {attempt.job_type}")
+
+    @queue.on_start
+    async def raises_async(attempt: AttemptStart) -> None:
+        raise LookupError("in an async hook")
+
+    @queue.on_end
+    def exits(attempt: AttemptEnd) -> None:
+        sys.exit(3)
+
+    @queue.on_end
+    async def exits_async(attempt: AttemptEnd) -> None:
+        sys.exit(4)
+
+    @queue.on_end
+    async def interrupted(attempt: AttemptEnd) -> None:
+        raise KeyboardInterrupt
+
+    @queue.on_end
+    async def cancels(attempt: AttemptEnd) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(3600)
+
+    def answers_late(attempt: AttemptEnd) -> Any:
+        return exits_async(attempt)
+
+    queue.on_end(answers_late)
+    heard = Heard(queue)
+
+    @queue.job
+    async def fine(n: int) -> int:
+        return n
+
+    handles = [await fine.enqueue(n=n) for n in range(4)]
+    await work(queue, concurrency=2)
+    assert [(await handle.job()).status for handle in handles] == [State.COMPLETED] * 4
+    assert len(heard.on("end")) == 4
+    for name, error in (
+        ("raises", "LookupError: in a hook of fine"),
+        ("raises_async", "LookupError: in an async hook"),
+        ("exits", "SystemExit: 3"),
+        ("exits_async", "SystemExit: 4"),
+        ("interrupted", "KeyboardInterrupt"),
+        ("cancels", "CancelledError"),
+        ("answers_late", "BadInput: it is a plain function that returned a coroutine: write"),
+    ):
+        told = complaints(caplog, name)
+        assert len(told) == 4, name
+        assert all(one.startswith(error) for one in told), told
+    raising = [r for r in caplog.records if ".raises on=start" in r.getMessage()]
+    assert "in raises\n" in str(raising[0].exc_text)
+
+
+async def test_a_hook_that_hangs_is_given_up(
+    queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "LIMIT", 0.2)
+    gate = threading.Event()
+
+    @queue.on_end
+    def hangs(attempt: AttemptEnd) -> None:
+        gate.wait(60)
+
+    @queue.on_end
+    async def hangs_async(attempt: AttemptEnd) -> None:
+        await asyncio.sleep(3600)
+
+    @queue.job
+    async def fine() -> None: ...
+
+    handles = [await fine.enqueue() for _ in range(4)]
+    await work(queue, concurrency=2)
+    gate.set()
+    assert [(await handle.job()).status for handle in handles] == [State.COMPLETED] * 4
+    for name in ("hangs", "hangs_async"):
+        assert complaints(caplog, name) == ["TimeoutError: it took longer than 0.2 s"] * 4
+
+
+async def test_a_plain_hook_that_blocks_does_not_stop_the_loop(queue: Queue) -> None:
+    done = threading.Event()
+    waited: list[bool] = []
+
+    @queue.on_start
+    def waits(attempt: AttemptStart) -> None:
+        waited.append(done.wait(30))
+
+    @queue.job
+    async def goes_on() -> None:
+        done.set()
+
+    await goes_on.enqueue()
+    await work(queue)
+    assert waited == [True]
+
+
+async def test_hooks_slower_than_the_jobs_are_dropped_and_not_kept_for_ever(
+    queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "WAITING", 20)
+    gate = threading.Event()
+    calls: list[int] = []
+
+    @queue.on_end
+    def slow(attempt: AttemptEnd) -> None:
+        gate.wait(60)
+        calls.append(1)
+
+    @queue.job
+    async def quick() -> None: ...
+
+    await quick.enqueue_many(quick.draft() for _ in range(100))
+    async with queue.worker():
+        await eventually(lambda: any("hook.dropped" in r.getMessage() for r in caplog.records))
+        gate.set()
+        await eventually(lambda: len(calls) == 20)
+    jobs = await queue.counts()
+    assert jobs["quick"][State.COMPLETED] == 100
+
+
+def test_what_is_no_hook_is_refused_where_it_is_registered() -> None:
+    queue = Queue("postgresql://localhost:1/nowhere")
+    with pytest.raises(BadInput, match="on_failure is written above a function"):
+        queue.on_failure("mail")  # type: ignore[type-var]  # pyright: ignore
+    with pytest.raises(BadInput, match="called with one argument"):
+        queue.on_end(lambda: None)  # type: ignore[type-var]  # pyright: ignore
+    with pytest.raises(BadInput, match=r"two\(attempt\)"):
+
+        @queue.on_start  # type: ignore[type-var]  # pyright: ignore
+        def two(one: object, other: object) -> None: ...
+
+
+def test_a_sync_queue_has_hooks_too(dsn: str) -> None:
+    with SyncQueue(dsn) as queue:
+        told: list[str] = []
+
+        @queue.on_failure
+        def report(attempt: AttemptEnd) -> None:
+            told.append(str(attempt.reason))
+
+        @queue.job(max_attempts=1)
+        def broken() -> None:
+            raise LookupError("not there")
+
+        broken.enqueue()
+        with queue.worker() as worker:
+            worker.run_until_idle()
+        assert told == ["LookupError: not there"]
+
+
+async def test_the_recipe_for_sentry_reports_what_was_raised(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (recipe,) = [
+        code
+        for code in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+        if "sentry_sdk" in code
+    ]
+    sent: list[tuple[dict[str, str], object]] = []
+
+    class Scope:
+        def __init__(self) -> None:
+            self.tags: dict[str, str] = {}
+
+        def __enter__(self) -> Scope:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def set_tag(self, name: str, value: str) -> None:
+            self.tags[name] = value
+
+        def set_context(self, name: str, value: dict[str, object]) -> None: ...
+
+        def capture_exception(self, error: BaseException) -> None:
+            sent.append((self.tags, error))
+
+        def capture_message(self, said: str, level: str) -> None:
+            sent.append((self.tags, said))
+
+    stand_in = ModuleType("sentry_sdk")
+    stand_in.__dict__.update(new_scope=Scope)
+    monkeypatch.setitem(sys.modules, "sentry_sdk", stand_in)
+    exec(recipe, {"queue": queue})
+
+    error = LookupError("not there")
+
+    @queue.job(max_attempts=1)
+    async def broken() -> None:
+        raise error
+
+    @queue.job(max_attempts=1, timeout=0.01)
+    async def slow() -> None:
+        await asyncio.sleep(3600)
+
+    await broken.enqueue()
+    await slow.enqueue()
+    await work(queue)
+    assert len(sent) == 2
+    by_type = {tags["job_type"]: what for tags, what in sent}
+    assert by_type["broken"] is error
+    assert str(by_type["slow"]).startswith("slow: timed out")

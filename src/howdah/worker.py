@@ -46,6 +46,7 @@ _log = log_named("howdah.worker")
 
 FLUSH = 0.2  # seconds between writes of progress, events and "running"
 CLAIMING = "howdah-claim"
+LAST_WORDS = 2.0  # seconds that handlers get to end when they are stopped
 LAST_FLUSH = 15.0  # seconds to wait for the last endings to be written before giving up
 
 
@@ -254,6 +255,10 @@ class Worker:
         """How many more jobs this worker could start now."""
         return self._attempts.free
 
+    def types_at_work(self) -> str:
+        """Name the types of the jobs at work, for the log. May be called in any thread."""
+        return self._attempts.types() if self._started else ""
+
     def shut_down(self) -> None:
         """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
         if self._stopping.is_set():
@@ -278,7 +283,8 @@ class Worker:
         await self._intake.ended()
         await self._attempts.drained(self._grace, self._hurry)
         self._attempts.release_all()
-        await self._attempts.drained(2.0, asyncio.Event())
+        await self._attempts.drained(LAST_WORDS, asyncio.Event())
+        self._attempts.abandon_all()
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_FLUSH):
                 await self._settler.flushed()

@@ -5,6 +5,9 @@ Comes before  settle   which gets one `Ending` per attempt
 
 Whatever a handler does, its attempt ends in exactly one `Ending`, or in none when the job
 was lost: then there is nothing left to settle and only the log hears of it.
+
+A handler that is cancelled has a while to clean up. One that goes on after that is abandoned, in a
+thread or in a task: its attempt ends without it, and its slot comes back when its code ends.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from howdah.run.attempt import (
     outcome_of_value,
 )
 from howdah.run.context import JobContext, lose
+from howdah.run.disown import disown
 from howdah.run.isolated import Isolated
 from howdah.run.reports import Reports
 from howdah.run.threads import Call, Threads
@@ -38,11 +42,24 @@ from howdah.tracing import Tracing
 
 _log = log_named("howdah.run")
 
+CLEANUP = 5.0  # seconds that a cancelled handler gets to end
+
 
 class _Attempt:
     """One job at work."""
 
-    __slots__ = ("began", "claim", "context", "entered", "lost", "released", "started", "task")
+    __slots__ = (
+        "began",
+        "claim",
+        "context",
+        "ended",
+        "entered",
+        "lost",
+        "released",
+        "started",
+        "task",
+        "timed_out",
+    )
 
     def __init__(self, claim: Claim, context: JobContext) -> None:
         self.claim = claim
@@ -51,6 +68,8 @@ class _Attempt:
         self.started = False  # whether the database knows that it runs
         self.lost = False
         self.released = False
+        self.timed_out = False
+        self.ended = False  # whether its outcome is decided; its code may go on
         self.entered = False  # whether its task has begun
         self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
@@ -78,6 +97,7 @@ class Attempts:
         self._tracing = tracing
         self._running: dict[UUID, _Attempt] = {}
         self._abandoned = 0  # threads that nobody can stop still take their slot
+        self._going_on: set[asyncio.Future[Any]] = set()  # and so do tasks
         self._threads = Threads(slots)
         self._isolated = Isolated(processes, reports)
         self._loop = asyncio.get_running_loop()
@@ -91,11 +111,15 @@ class Attempts:
     @property
     def free(self) -> int:
         """How many more jobs could start now."""
-        return self._slots - len(self._running) - self._abandoned
+        return self._slots - len(self._running) - self._abandoned - len(self._going_on)
 
     def held(self) -> list[tuple[UUID, int]]:
         """Return the leases at work. Called from the heartbeat's thread."""
         return [(a.claim.id, a.claim.attempt) for a in list(self._running.values())]
+
+    def types(self) -> str:
+        """Name the types at work. May be called in any thread."""
+        return ",".join(sorted({a.claim.job_type for a in list(self._running.values())}))
 
     def start(self, claim: Claim) -> None:
         """Run one claimed job."""
@@ -103,6 +127,7 @@ class Attempts:
             if before.claim.attempt == claim.attempt and not before.lost:
                 return  # the server crashed and forgot that we have it already
             self.lose({claim.id})
+            self._leave_to_itself(before)
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
         if self._tracing is not None:
@@ -144,11 +169,18 @@ class Attempts:
             lose(attempt.context, "the worker stops")
             self._cancel(attempt)
 
+    def abandon_all(self) -> None:
+        """Hand back what goes on although it was stopped."""
+        for attempt in list(self._running.values()):
+            self._leave_to_itself(attempt)
+
     def _cancel(self, attempt: _Attempt) -> None:
         assert attempt.task is not None
         attempt.task.cancel()
         if not attempt.entered:  # a task that is cancelled before its first step never begins
             self._end(attempt, self._stopped(attempt, self._handlers[attempt.claim.job_type]))
+        else:
+            self._loop.call_later(CLEANUP, self._leave_to_itself, attempt)
 
     async def drained(self, patience: float, hurry: asyncio.Event) -> None:
         """Wait until nothing runs, patience is over, or there is a hurry."""
@@ -165,6 +197,8 @@ class Attempts:
 
     async def close(self) -> None:
         self._threads.close()
+        for task in self._going_on:
+            disown(task)
         await self._isolated.close()
 
     # ── one attempt ───────────────────────────────────────────────────────────────────────
@@ -189,9 +223,14 @@ class Attempts:
                 outcome = self._stopped(attempt, handler)
             except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
                 outcome = outcome_of_error(error, handler, claim)
+        if attempt.timed_out:  # whatever it did with the cancellation
+            outcome = self._stopped(attempt, handler)
         self._end(attempt, outcome)
 
     def _end(self, attempt: _Attempt, outcome: Outcome | None) -> None:
+        if attempt.ended:
+            return  # it was abandoned
+        attempt.ended = True
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
@@ -271,24 +310,26 @@ class Attempts:
         self._freed()
 
     async def _outcome(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Outcome:
-        claim = attempt.claim
         timeout = handler.rules.timeout
-        limit = asyncio.timeout(timeout.total_seconds()) if timeout is not None else None
+        if handler.run == "process":
+            return await self._isolated.run(handler, attempt.claim, timeout)
+        if timeout is None:
+            return outcome_of_value(
+                await self._call(attempt, handler, arguments), handler, attempt.claim
+            )
+        timer = self._loop.call_later(timeout.total_seconds(), self._time_out, attempt)
         try:
-            if handler.run == "process":
-                return await self._isolated.run(handler, claim, timeout)
-            if limit is None:
-                value = await self._call(attempt, handler, arguments)
-            else:
-                async with limit:
-                    value = await self._call(attempt, handler, arguments)
-            return outcome_of_value(value, handler, claim)
-        except TimeoutError:
-            if limit is None or not limit.expired():
-                raise
+            value = await self._call(attempt, handler, arguments)
+        finally:
+            timer.cancel()
+        return outcome_of_value(value, handler, attempt.claim)
+
+    def _time_out(self, attempt: _Attempt) -> None:
+        """Its time is up: from now on nothing but that decides how it ends."""
+        if not attempt.lost:
+            attempt.timed_out = True
             lose(attempt.context, "it timed out")
-            abandoned = "; its thread goes on by itself" if handler.run == "thread" else ""
-            return outcome_of_timeout(handler, claim, abandoned)
+            self._cancel(attempt)
 
     async def _call(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Any:
         if handler.run == "async":
@@ -313,10 +354,35 @@ class Attempts:
 
         call.then = ended
 
-    def _stopped(self, attempt: _Attempt, handler: Handler) -> Outcome | None:
+    def _leave_to_itself(self, attempt: _Attempt) -> None:
+        """End an attempt whose handler has not ended; its slot comes back when that does."""
+        task = attempt.task
+        if attempt.ended or task is None:
+            return
+        claim = attempt.claim
+        _log.warning(
+            "job.abandoned id=%s type=%s: its handler goes on although it was cancelled",
+            claim.id,
+            claim.job_type,
+        )
+        self._going_on.add(task)
+        task.add_done_callback(self._ended_by_itself)
+        self._end(attempt, self._stopped(attempt, self._handlers[claim.job_type], abandoned=True))
+
+    def _ended_by_itself(self, task: asyncio.Future[Any]) -> None:
+        self._going_on.discard(task)
+        self._freed()
+
+    def _stopped(
+        self, attempt: _Attempt, handler: Handler, *, abandoned: bool = False
+    ) -> Outcome | None:
         """Tell why an attempt was cancelled: by us, or by something inside the handler."""
         if attempt.lost:
             return None
+        if attempt.timed_out:
+            goes_on = "thread" if handler.run == "thread" else "handler" if abandoned else ""
+            aftermath = f"; its {goes_on} goes on by itself" if goes_on else ""
+            return outcome_of_timeout(handler, attempt.claim, aftermath)
         if attempt.released:
             return Release()
         return outcome_of_failure(

@@ -52,6 +52,7 @@ class Heartbeat:
         self._told_to_stop = False  # perhaps before the thread had a loop to hear it
         self._thread = threading.Thread(target=self._run, name="howdah-heartbeat", daemon=True)
         self._first_beat = asyncio.Event()
+        self._gone = asyncio.Event()
 
     async def start(self) -> None:
         """Start the thread and wait for the first beat: nothing is claimed before it."""
@@ -65,10 +66,16 @@ class Heartbeat:
         if self._loop is not None and self._stop is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stop.set)
-        await asyncio.to_thread(self._thread.join, 5)
+        with suppress(TimeoutError):
+            # not with asyncio.to_thread: handlers may have taken all its threads
+            await asyncio.wait_for(self._gone.wait(), timeout=5)
+            self._thread.join(1)  # it has nothing left to do
 
     def _run(self) -> None:
-        asyncio.run(self._beat_until_stopped())
+        try:
+            asyncio.run(self._beat_until_stopped())
+        finally:
+            self._on_worker_loop(self._gone.set)
 
     async def _beat_until_stopped(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

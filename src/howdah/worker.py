@@ -96,6 +96,7 @@ class Worker:
         self._processes = processes or os.cpu_count() or 1
         self._grace = grace.total_seconds()
         self._silent_after = silent_after
+        self._stale_after = stale_after
         self._reports = Reports()
         self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
         self._measures = Measures(store, self.id, self._drain)
@@ -161,6 +162,8 @@ class Worker:
             info=self._info,
             held=self._attempts.held,
             lost=self._attempts.lose,
+            at_work=self._attempts.types,
+            held_up_limit=self._stale_after,
         )
         try:
             if not await self._arrive():
@@ -257,7 +260,7 @@ class Worker:
 
     def types_at_work(self) -> str:
         """Name the types of the jobs at work, for the log. May be called in any thread."""
-        return self._attempts.types() if self._started else ""
+        return ",".join(self._attempts.types()) if self._started else ""
 
     def shut_down(self) -> None:
         """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
@@ -387,5 +390,6 @@ class Worker:
                 "running": len(self._attempts),
                 "job_types": self._intake.job_types,
                 "leaving": self._stopping.is_set(),
+                **({"held_up": held_up} if (held_up := self._heartbeat.held_up) else {}),
             }
         ).decode()

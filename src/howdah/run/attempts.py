@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from functools import partial
@@ -42,6 +43,8 @@ from howdah.tracing import Tracing
 
 _log = log_named("howdah.run")
 
+SLOW = 0.1  # seconds: attempts that are remembered for a moment after their end
+JUST_NOW = 1.0  # seconds: that moment
 CLEANUP = 5.0  # seconds that a cancelled handler gets to end
 
 
@@ -98,6 +101,7 @@ class Attempts:
         self._running: dict[UUID, _Attempt] = {}
         self._abandoned = 0  # threads that nobody can stop still take their slot
         self._going_on: set[asyncio.Future[Any]] = set()  # and so do tasks
+        self._slow: deque[tuple[str, float, float]] = deque(maxlen=20)  # type, began, ended
         self._threads = Threads(slots)
         self._isolated = Isolated(processes, reports)
         self._loop = asyncio.get_running_loop()
@@ -117,9 +121,19 @@ class Attempts:
         """Return the leases at work. Called from the heartbeat's thread."""
         return [(a.claim.id, a.claim.attempt) for a in list(self._running.values())]
 
-    def types(self) -> str:
-        """Name the types at work. May be called in any thread."""
-        return ",".join(sorted({a.claim.job_type for a in list(self._running.values())}))
+    def types(self, for_seconds: float = 0) -> list[str]:
+        """Name the types at work for so long, or just ended. May be called in any thread."""
+        now = time.monotonic()
+        found = {
+            a.claim.job_type for a in list(self._running.values()) if now - a.began >= for_seconds
+        }
+        if for_seconds:
+            found.update(
+                job_type
+                for job_type, began, ended in list(self._slow)
+                if ended - began >= for_seconds and now - ended < JUST_NOW
+            )
+        return sorted(found)
 
     def start(self, claim: Claim) -> None:
         """Run one claimed job."""
@@ -235,7 +249,10 @@ class Attempts:
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
         if outcome is not None and not attempt.lost:
-            ending = Ending(claim, outcome, attempt.began, time.monotonic())
+            now = time.monotonic()
+            ending = Ending(claim, outcome, attempt.began, now)
+            if now - attempt.began > SLOW:
+                self._slow.append((claim.job_type, attempt.began, now))
             if self._tracing is not None:
                 self._tell_tracing(self._tracing, ending)
             self._ended(ending)

@@ -232,6 +232,10 @@ class SyncWorker:
         """How many more jobs this worker could start now."""
         return self.asynchronous.free_slots
 
+    def types_at_work(self) -> str:
+        """Name the types of the jobs at work, for the log. May be called in any thread."""
+        return self.asynchronous.types_at_work()
+
     def shut_down(self) -> None:
         """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
         portal.soon(self.asynchronous.shut_down)

@@ -48,6 +48,7 @@ _log = log_named("howdah.worker")
 
 FLUSH = 0.2  # seconds between writes of progress, events and "running"
 CLAIMING = "howdah-claim"
+LAST_WORDS = 2.0  # seconds that handlers get to end when they are stopped
 LAST_FLUSH = 15.0  # seconds to wait for the last endings to be written before giving up
 
 
@@ -113,6 +114,7 @@ class Worker:
         self._processes = processes or os.cpu_count() or 1
         self._grace = grace.total_seconds()
         self._silent_after = silent_after
+        self._stale_after = stale_after
         self._reports = Reports()
         self._hooks = hooks
         self._log_jobs = log_jobs
@@ -188,6 +190,8 @@ class Worker:
             info=self._info,
             held=self._attempts.held,
             lost=self._attempts.lose,
+            at_work=self._attempts.types,
+            held_up_limit=self._stale_after,
         )
         try:
             if not await self._arrive():
@@ -285,6 +289,10 @@ class Worker:
         """How many more jobs this worker could start now."""
         return self._attempts.free
 
+    def types_at_work(self) -> str:
+        """Name the types of the jobs at work, for the log. May be called in any thread."""
+        return ",".join(self._attempts.types()) if self._started else ""
+
     def shut_down(self) -> None:
         """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
         if self._stopping.is_set():
@@ -309,7 +317,8 @@ class Worker:
         await self._intake.ended()
         await self._attempts.drained(self._grace, self._hurry)
         self._attempts.release_all()
-        await self._attempts.drained(2.0, asyncio.Event())
+        await self._attempts.drained(LAST_WORDS, asyncio.Event())
+        self._attempts.abandon_all()
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_FLUSH):
                 await self._settler.flushed()
@@ -419,5 +428,6 @@ class Worker:
                 "running": len(self._attempts),
                 "job_types": self._intake.job_types,
                 "leaving": self._stopping.is_set(),
+                **({"held_up": held_up} if (held_up := self._heartbeat.held_up) else {}),
             }
         ).decode()

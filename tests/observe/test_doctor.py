@@ -19,7 +19,16 @@ from tests.support.waiting import eventually
 
 NAMES = {
     *("oldest_transaction", "replication_slots", "connections", "notify_queue", "clock_skew"),
-    *("server_release", "dead_rows", "autovacuum", "days", "workers", "upkeep", "schema"),
+    *(
+        "server_release",
+        "dead_rows",
+        "autovacuum",
+        "days",
+        "workers",
+        "held_up",
+        "upkeep",
+        "schema",
+    ),
 }
 
 
@@ -132,6 +141,22 @@ async def test_a_clock_that_is_off_is_told(db: Database, monkeypatch: pytest.Mon
         assert check.level is level
         assert check.sentence.endswith(f"{word}.")
         assert check.value == pytest.approx(abs(by), abs=0.9)
+
+
+@pytest.mark.parametrize("info", ['{"held_up": 7}', '{"held_up": {"types": 1}}', "[]", "{}"])
+async def test_what_a_worker_says_of_itself_may_make_no_sense(db: Database, info: str) -> None:
+    db.execute("select howdah.beat('odd', p_info => %s::jsonb)", info)
+    assert (await examined(db))["held_up"].level is Level.FINE
+
+
+async def test_who_holds_the_gil_of_a_live_worker_is_named(db: Database) -> None:
+    held_up = '{"held_up": {"seconds": 9.5, "types": ["hog"], "now": true}}'
+    db.execute("select howdah.beat('w', p_info => %s::jsonb)", held_up)
+    check = (await examined(db))["held_up"]
+    assert (check.level, check.value) == (Level.WARNING, 9.5)
+    assert check.sentence.startswith("hog held the GIL for 9.5 s in w:")
+    db.clock.advance(timedelta(minutes=1))
+    assert (await examined(db))["held_up"].level is Level.FINE, "it is dead, which another tells"
 
 
 async def test_silent_workers_with_jobs_are_told(db: Database) -> None:

@@ -148,6 +148,18 @@ async def test_claimed_running_and_silent(db: Database) -> None:
     assert "silent for 1m" in told.sentence
 
 
+async def test_a_handler_that_holds_the_gil_of_its_worker_is_named(db: Database) -> None:
+    job = db.enqueue("hog")
+    db.start(db.claim("hog", worker="w"))
+    for now, words in (("true", "hog holds the GIL"), ("false", "")):
+        held_up = f'{{"held_up": {{"seconds": 9.5, "types": ["hog"], "now": {now}}}}}'
+        db.execute("select howdah.beat('w', p_info => %s::jsonb)", held_up)
+        told = await why(db, job)
+        assert told.reason is Reason.RUNNING
+        assert words in told.sentence
+        assert ("GIL" in told.sentence) == bool(words)
+
+
 @pytest.mark.parametrize("reason", [Reason.COMPLETED, Reason.FAILED, Reason.CANCELLED])
 async def test_ended(db: Database, reason: Reason) -> None:
     job = db.enqueue("mail", max_attempts=1)

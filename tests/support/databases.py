@@ -11,7 +11,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -98,10 +98,15 @@ def away(databases: Databases, dsn: str) -> Generator[None]:
     with psycopg.connect(databases.server_dsn, autocommit=True) as server:
 
         def rename(old: str, new: str) -> None:
-            server.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [old]
-            )
-            server.execute(f"alter database {old} rename to {new}".encode())
+            for _ in range(5):  # somebody may come back in between
+                server.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s",
+                    [old],
+                )
+                with suppress(psycopg.errors.ObjectInUse):
+                    server.execute(f"alter database {old} rename to {new}".encode())
+                    return
+            raise AssertionError(f"{old} is never left alone")
 
         rename(name, f"{name}_away")
         try:

@@ -169,15 +169,17 @@ def test_each_worker_says_how_long_it_may_be_silent(db: Database) -> None:
     assert db.state_of(patient) is State.CLAIMED
 
 
-def test_a_worker_that_left_is_judged_like_one_that_never_beat(db: Database) -> None:
+def test_a_worker_that_leaves_with_jobs_in_its_hands_is_judged_by_its_silence(db: Database) -> None:
     job = db.enqueue("mail")
-    db.beat("first")
-    db.claim("mail", worker="first")
+    db.beat("first", silent_after=SILENT_AFTER)
+    (claim,) = db.claim("mail", worker="first")
     db.leave("first")
-    db.clock.advance(timedelta(minutes=1))
     assert db.recover_stale_jobs(TIMEOUT) == {}
-    db.clock.advance(TIMEOUT)
+    db.clock.advance(2 * SILENT_AFTER)
     assert db.recover_stale_jobs(TIMEOUT) == {job: State.PENDING}
+    assert db.complete([claim]) == set()
+    db.leave("first")
+    assert db.rows("select * from workers") == []
 
 
 def test_what_is_being_settled_at_this_moment_is_skipped(db: Database) -> None:

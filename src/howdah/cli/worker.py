@@ -3,20 +3,21 @@
 Comes after  load.py, which finds the queue, and howdah/worker.py, which does the work
 
 The first SIGTERM or Ctrl-C lets running jobs end within the grace period; a second one hands
-them back at once. Either way nothing is lost, and the exit code is 0.
+them back at once. Either way nothing is lost, and the exit code is 0. What handlers do cannot
+keep the process alive: see forced_exit.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable
 from datetime import timedelta
 
 import click
 
 from howdah import Queue, Worker
+from howdah.cli.forced_exit import ForcedExit
 from howdah.cli.load import load_queue
 from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option, duration
@@ -127,7 +128,8 @@ def worker(
         howdah worker app:queue --concurrency 20
 
     SIGTERM or Ctrl-C: claims no more, lets running jobs end within the grace period, hands
-    the rest back. Twice: hands everything back at once.
+    the rest back. Twice: hands everything back at once. The process ends then, whatever the
+    handlers do.
     """  # noqa: D301 - \b keeps click from rewrapping
     log_to_stderr(log_level, log_json)
     if dsn is not None:
@@ -157,27 +159,28 @@ def worker(
         poll=poll,
         log_jobs=log_jobs,
     )
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_work(queue, made))
+    end = ForcedExit(grace.total_seconds(), made.types_at_work)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner, end:
+        runner.run(_work(queue, made, end))
 
 
 def _shown(dsn: str) -> str:
     return without_password(find_dsn(dsn) or "")
 
 
-async def _work(queue: Queue, made: Worker) -> None:
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+async def _work(queue: Queue, made: Worker, end: ForcedExit) -> None:
+    task = asyncio.current_task()
     assert task is not None
     stop: Callable[[], object] = task.cancel  # nothing to drain before the worker has started
 
     def told() -> None:
         stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told)
+    end.listen(told)
     try:
         async with queue, made:
             stop = made.shut_down
             await made.stopping()
+            end.stop()
     except asyncio.CancelledError:
         return

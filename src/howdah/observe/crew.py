@@ -34,6 +34,22 @@ class Attempt(msgspec.Struct, frozen=True):
     started_at: datetime | None
 
 
+class HeldUp(msgspec.Struct, frozen=True):
+    """How long no thread of a worker could run, and the types that may have held the GIL."""
+
+    seconds: float
+    types: list[str]
+    now: bool = False  # whether it is so still
+
+
+def read_held_up(told: str | None) -> HeldUp | None:
+    """Read what a worker wrote of itself; None where it makes no sense."""
+    try:
+        return msgspec.json.decode(told or "", type=HeldUp)
+    except msgspec.DecodeError:
+        return None
+
+
 class WorkerNow(msgspec.Struct, frozen=True, kw_only=True):
     """A worker and what it does."""
 

@@ -17,6 +17,7 @@ import msgspec
 from howdah.errors import JobNotFound
 from howdah.observe import look
 from howdah.observe.count import CAP, Count
+from howdah.observe.crew import read_held_up
 from howdah.observe.overview import Listener, listeners
 from howdah.observe.steer import Paused, paused
 from howdah.observe.wording import amounts, instant, jobs, length, some
@@ -87,7 +88,8 @@ async def why(store: Store, id: UUID, *, within: timedelta = look.WITHIN) -> Why
     rows = await look.fetch(
         store,
         within,
-        "select j.*, howdah.clock() as now, w.beat_at, w.silent_after "
+        "select j.*, howdah.clock() as now, w.beat_at, w.silent_after, "
+        "w.info->'held_up' as held_up "
         "from howdah.jobs_by_id(array[$1::uuid]) as j "
         "left join howdah.workers as w on w.id = j.worker_id",
         id,
@@ -156,8 +158,20 @@ def _held(row: asyncpg.Record, status: State) -> Why:
     return Why(
         reason=Reason.RUNNING,
         sentence=f"It has been running on {worker} for {length(now - since)}, "
-        f"attempt {row['attempts']} of {row['max_attempts']}{done}.",
+        f"attempt {row['attempts']} of {row['max_attempts']}{done}.{_holding(row)}",
         **known,
+    )
+
+
+def _holding(row: asyncpg.Record) -> str:
+    """Say so where nothing but one handler can run in its worker."""
+    held_up = read_held_up(row["held_up"])
+    if held_up is None or not held_up.now:
+        return ""
+    who = some(held_up.types) if held_up.types else "a handler"
+    return (
+        f" No thread of that worker could run for {length(timedelta(seconds=held_up.seconds))}: "
+        f'{who} holds the GIL, and should be registered with run="process".'
     )
 
 

@@ -7,5 +7,7 @@ attempt.py    how an attempt ended, as a value
 threads.py    plain functions in threads
 processes.py  functions in processes of their own, child.py their other end
 hooks.py      functions of the program's own that hear how attempts begin and end
-heartbeat.py  the beat, in a thread that no handler can stop
+heartbeat.py  the beat, in a thread of its own; beat_process.py and beat_helper.py, a process
+              that beats while a handler holds the GIL
+disown.py     a task that cannot be stopped, and the end of its event loop
 """

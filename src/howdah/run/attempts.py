@@ -5,12 +5,16 @@ Comes before  settle   which gets one `Ending` per attempt
 
 Whatever a handler does, its attempt ends in exactly one `Ending`, or in none when the job
 was lost: then there is nothing left to settle and only the log hears of it.
+
+A handler that is cancelled has a while to clean up. One that goes on after that is abandoned, in a
+thread or in a task: its attempt ends without it, and its slot comes back when its code ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from functools import partial
@@ -31,6 +35,7 @@ from howdah.run.attempt import (
     outcome_of_value,
 )
 from howdah.run.context import JobContext, current, lose
+from howdah.run.disown import disown
 from howdah.run.hooks import HookCalls
 from howdah.run.isolated import Isolated
 from howdah.run.reports import Reports
@@ -38,6 +43,10 @@ from howdah.run.threads import Call, Threads
 from howdah.tracing import Tracing
 
 _log = log_named("howdah.run")
+
+SLOW = 0.1  # seconds: attempts that are remembered for a moment after their end
+JUST_NOW = 1.0  # seconds: that moment
+CLEANUP = 5.0  # seconds that a cancelled handler gets to end
 
 
 class _Attempt:
@@ -47,12 +56,14 @@ class _Attempt:
         "began",
         "claim",
         "context",
+        "ended",
         "entered",
         "in_thread",
         "lost",
         "released",
         "started",
         "task",
+        "timed_out",
     )
 
     def __init__(self, claim: Claim, context: JobContext) -> None:
@@ -63,6 +74,8 @@ class _Attempt:
         self.lost = False
         self.released = False
         self.in_thread = False  # whether it takes one of the threads
+        self.timed_out = False
+        self.ended = False  # whether its outcome is decided; its code may go on
         self.entered = False  # whether its task has begun
         self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
@@ -93,6 +106,8 @@ class Attempts:
         self._hooks = hooks
         self._running: dict[UUID, _Attempt] = {}
         self._abandoned = 0  # threads that nobody can stop still take their slot
+        self._going_on: set[asyncio.Future[Any]] = set()  # and so do tasks
+        self._slow: deque[tuple[str, float, float]] = deque(maxlen=20)  # type, began, ended
         self.in_threads: int = 0  # attempts in threads, also abandoned ones
         self._thread_limit = min(threads, slots)
         self._threads = Threads(self._thread_limit)
@@ -109,7 +124,7 @@ class Attempts:
     @property
     def free(self) -> int:
         """How many more jobs could start now."""
-        return self._slots - len(self._running) - self._abandoned
+        return self._slots - len(self._running) - self._abandoned - len(self._going_on)
 
     @property
     def free_in_threads(self) -> int:
@@ -120,12 +135,27 @@ class Attempts:
         """Return the leases at work. Called from the heartbeat's thread."""
         return [(a.claim.id, a.claim.attempt) for a in list(self._running.values())]
 
+    def types(self, for_seconds: float = 0) -> list[str]:
+        """Name the types at work for so long, or just ended. May be called in any thread."""
+        now = time.monotonic()
+        found = {
+            a.claim.job_type for a in list(self._running.values()) if now - a.began >= for_seconds
+        }
+        if for_seconds:
+            found.update(
+                job_type
+                for job_type, began, ended in list(self._slow)
+                if ended - began >= for_seconds and now - ended < JUST_NOW
+            )
+        return sorted(found)
+
     def start(self, claim: Claim) -> None:
         """Run one claimed job."""
         if (before := self._running.get(claim.id)) is not None:
             if before.claim.attempt == claim.attempt and not before.lost:
                 return  # the server crashed and forgot that we have it already
             self.lose({claim.id})
+            self._leave_to_itself(before)
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
         if self._handlers[claim.job_type].run == "thread":
@@ -172,11 +202,18 @@ class Attempts:
             lose(attempt.context, "the worker stops")
             self._cancel(attempt)
 
+    def abandon_all(self) -> None:
+        """Hand back what goes on although it was stopped."""
+        for attempt in list(self._running.values()):
+            self._leave_to_itself(attempt)
+
     def _cancel(self, attempt: _Attempt) -> None:
         assert attempt.task is not None
         attempt.task.cancel()
         if not attempt.entered:  # a task that is cancelled before its first step never begins
             self._end(attempt, self._stopped(attempt, self._handlers[attempt.claim.job_type]))
+        else:
+            self._loop.call_later(CLEANUP, self._leave_to_itself, attempt)
 
     async def drained(self, patience: float, hurry: asyncio.Event) -> None:
         """Wait until nothing runs, patience is over, or there is a hurry."""
@@ -193,6 +230,8 @@ class Attempts:
 
     async def close(self) -> None:
         self._threads.close()
+        for task in self._going_on:
+            disown(task)
         await self._isolated.close()
 
     # ── one attempt ───────────────────────────────────────────────────────────────────────
@@ -220,9 +259,14 @@ class Attempts:
                 if self._hooks is not None:
                     self._hooks.raised(claim, error)
                 outcome = outcome_of_error(error, handler, claim)
+        if attempt.timed_out:  # whatever it did with the cancellation
+            outcome = self._stopped(attempt, handler)
         self._end(attempt, outcome)
 
     def _end(self, attempt: _Attempt, outcome: Outcome | None) -> None:
+        if attempt.ended:
+            return  # it was abandoned
+        attempt.ended = True
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
@@ -230,7 +274,10 @@ class Attempts:
             attempt.in_thread = False
             self.in_threads -= 1
         if outcome is not None and not attempt.lost:
-            ending = Ending(claim, outcome, attempt.began, time.monotonic())
+            now = time.monotonic()
+            ending = Ending(claim, outcome, attempt.began, now)
+            if now - attempt.began > SLOW:
+                self._slow.append((claim.job_type, attempt.began, now))
             if self._tracing is not None:
                 self._tell_tracing(self._tracing, ending)
             self._ended(ending)
@@ -311,24 +358,26 @@ class Attempts:
         self._freed()
 
     async def _outcome(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Outcome:
-        claim = attempt.claim
         timeout = handler.rules.timeout
-        limit = asyncio.timeout(timeout.total_seconds()) if timeout is not None else None
+        if handler.run == "process":
+            return await self._isolated.run(handler, attempt.claim, timeout)
+        if timeout is None:
+            return outcome_of_value(
+                await self._call(attempt, handler, arguments), handler, attempt.claim
+            )
+        timer = self._loop.call_later(timeout.total_seconds(), self._time_out, attempt)
         try:
-            if handler.run == "process":
-                return await self._isolated.run(handler, claim, timeout)
-            if limit is None:
-                value = await self._call(attempt, handler, arguments)
-            else:
-                async with limit:
-                    value = await self._call(attempt, handler, arguments)
-            return outcome_of_value(value, handler, claim)
-        except TimeoutError:
-            if limit is None or not limit.expired():
-                raise
+            value = await self._call(attempt, handler, arguments)
+        finally:
+            timer.cancel()
+        return outcome_of_value(value, handler, attempt.claim)
+
+    def _time_out(self, attempt: _Attempt) -> None:
+        """Its time is up: from now on nothing but that decides how it ends."""
+        if not attempt.lost:
+            attempt.timed_out = True
             lose(attempt.context, "it timed out")
-            abandoned = "; its thread goes on by itself" if handler.run == "thread" else ""
-            return outcome_of_timeout(handler, claim, abandoned)
+            self._cancel(attempt)
 
     async def _call(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Any:
         if handler.run == "async":
@@ -356,10 +405,36 @@ class Attempts:
 
         call.then = ended
 
-    def _stopped(self, attempt: _Attempt, handler: Handler) -> Outcome | None:
+    def _leave_to_itself(self, attempt: _Attempt) -> None:
+        """End an attempt whose handler has not ended; its slot comes back when that does."""
+        task = attempt.task
+        if attempt.ended or task is None:
+            return
+        claim = attempt.claim
+        _log.warning(
+            "job.abandoned id=%s type=%s: its handler goes on although it was cancelled",
+            claim.id,
+            claim.job_type,
+        )
+        self._going_on.add(task)
+        task.add_done_callback(self._ended_by_itself)
+        self._end(attempt, self._stopped(attempt, self._handlers[claim.job_type], abandoned=True))
+
+    def _ended_by_itself(self, task: asyncio.Future[Any]) -> None:
+        self._going_on.discard(task)
+        if not self._telling:
+            self._tell_soon()
+
+    def _stopped(
+        self, attempt: _Attempt, handler: Handler, *, abandoned: bool = False
+    ) -> Outcome | None:
         """Tell why an attempt was cancelled: by us, or by something inside the handler."""
         if attempt.lost:
             return None
+        if attempt.timed_out:
+            goes_on = "thread" if handler.run == "thread" else "handler" if abandoned else ""
+            aftermath = f"; its {goes_on} goes on by itself" if goes_on else ""
+            return outcome_of_timeout(handler, attempt.claim, aftermath)
         if attempt.released:
             return Release()
         return outcome_of_failure(

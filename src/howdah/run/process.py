@@ -92,10 +92,10 @@ class Process:
 
 def command(pipe: int, tray: int) -> list[str]:
     """Return how to start a child: `-P` keeps the current directory out of its path."""
-    return [sys.executable, "-P", "-c", BOOT, str(pipe), str(tray), *_own_folders()]
+    return [sys.executable, "-P", "-c", BOOT, str(pipe), str(tray), *own_folders()]
 
 
-def _own_folders() -> list[str]:
+def own_folders() -> list[str]:
     """Return where howdah and what it needs were found, perhaps not on Python's own path."""
     found = [Path(str(sys.modules[name].__file__)).parent.parent for name in _OWN]
     return list(dict.fromkeys(map(str, found)))

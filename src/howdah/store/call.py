@@ -136,6 +136,22 @@ async def beat(
     return {row[0] for row in rows}
 
 
+async def beat_for_another(
+    connection: Connection, worker_id: str, silent_after: timedelta, held_up: float
+) -> None:
+    """Say that a worker lives that cannot say it itself; since when, and the types it holds."""
+    await connection.execute(
+        "select from howdah.relaxed(), howdah.workers as w, "
+        "howdah.beat(w.id, p_silent_after => $2, p_info => w.info || jsonb_build_object('held_up', "
+        "jsonb_build_object('seconds', $3::float8, 'now', true, 'types', array(select distinct "
+        "j.job_type from howdah.jobs_live as j where j.worker_id = w.id order by 1 limit 5)))) "
+        "where w.id = $1",
+        worker_id,
+        silent_after,
+        held_up,
+    )
+
+
 async def held(store: Store, worker_id: str) -> list[tuple[UUID, int]]:
     """Return the attempts that the database says a worker holds."""
     rows = await store.fetch(

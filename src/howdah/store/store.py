@@ -119,6 +119,11 @@ class Store:
         return without_password(self._dsn) if self._dsn else "the embedded PostgreSQL"
 
     @property
+    def dsn(self) -> str | None:
+        """The address with its password, once the store is open: never to be shown."""
+        return self._dsn
+
+    @property
     def pooled(self) -> bool:
         """Whether a pooler stands before the server, which may swap sessions."""
         return self._pgbouncer is True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from howdah.observe import look
+from howdah.observe.crew import read_held_up
 from howdah.observe.doctor.check import Check, Examination, Level
 from howdah.observe.wording import length, some
 from howdah.store import Store, bundle
@@ -55,6 +56,36 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
             else "",
             value=len(alive),
             unit="workers",
+        )
+    ]
+
+
+async def _held_up(store: Store, within: timedelta) -> list[Check]:
+    """Workers whose threads could not run: a handler held the GIL."""
+    rows = await look.fetch(
+        store,
+        within,
+        "select w.id, w.info->'held_up' as held_up from howdah.workers as w "
+        "where w.beat_at >= howdah.clock() - w.silent_after and w.info ? 'held_up' order by 1",
+    )
+    found = [(row["id"], read_held_up(row["held_up"])) for row in rows]
+    held = [(worker, one) for worker, one in found if one is not None]
+    if not held:
+        return [Check(name="held_up", level=Level.FINE, sentence="No worker was held up.", value=0)]
+    worker, worst = max(held, key=lambda one: one[1].seconds)
+    types = sorted({name for _, one in held for name in one.types})
+    return [
+        Check(
+            name="held_up",
+            level=Level.WARNING,
+            sentence=f"{some(types) if types else 'Something'} held the GIL "
+            f"for {length(timedelta(seconds=worst.seconds))} in {worker}"
+            f"{f', and for less in {len(held) - 1} more workers' if len(held) > 1 else ''}: "
+            "nothing else ran there.",
+            advice='Register such a handler with run="process". Until then its worker can neither '
+            "time it out nor hear that it was cancelled.",
+            value=worst.seconds,
+            unit="seconds",
         )
     ]
 
@@ -114,6 +145,7 @@ async def _schema(store: Store, within: timedelta) -> list[Check]:
 
 EXAMINATIONS: dict[str, Examination] = {
     "workers": _workers,
+    "held_up": _held_up,
     "upkeep": _upkeep,
     "schema": _schema,
 }

@@ -110,6 +110,7 @@ class SyncJobType(Generic[P, R]):
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
+        Options add up: what is not given here stays as an earlier `options` said it.
         `run_at` is an instant with a time zone, `delay` a length counted by the server.
         `conn` is a connection or session of the caller's own: the job is then part of the
         caller's transaction.

@@ -137,6 +137,7 @@ class JobType(Generic[P, R]):
 
         All of them or none; the stream is never held as a whole.
         """
+        enqueue.check_stream(drafts)
         made = (
             self._drafts_async(drafts)
             if isinstance(drafts, AsyncIterable)

@@ -33,6 +33,7 @@ from howdah.outcomes import Ending
 from howdah.reasons import describe, shown
 from howdah.run.attempts import Attempts
 from howdah.run.heartbeat import Heartbeat
+from howdah.run.program import check_process_handlers
 from howdah.run.reports import Reports
 from howdah.settle import Settler
 from howdah.states import State, Verb
@@ -141,6 +142,7 @@ class Worker:
         """Begin to work, as soon as the database is there; returns once the worker has beaten."""
         if self._started:
             raise HowdahError("a worker works once: make another with queue.worker()")
+        check_process_handlers(self._handlers.values())
         self._settler = Settler(
             self._store,
             self.id,

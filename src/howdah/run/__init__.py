@@ -5,5 +5,6 @@ reports.py    progress and events on their way to the store
 attempt.py    how an attempt ended, as a value
 threads.py    plain functions in threads
 processes.py  functions in processes of their own, child.py their other end
+program.py    whether such a process will find its function
 heartbeat.py  the beat, in a thread that no handler can stop
 """

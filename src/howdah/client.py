@@ -15,15 +15,30 @@ from uuid import UUID
 from howdah import claim as claiming
 from howdah import enqueue as room
 from howdah import payload
+from howdah.arguments import (
+    MOST_ATTEMPTS,
+    check_count,
+    check_flag,
+    check_id,
+    check_ids,
+    check_lease,
+    check_leases,
+    check_names,
+    check_reasons,
+    check_text,
+    check_whole,
+    several,
+)
 from howdah.errors import BadInput, StaleLease
 from howdah.follow import Follower
 from howdah.handle import Handle
-from howdah.handler import Backoff, Handler, Run
+from howdah.handler import Backoff, Handler, Run, check_job_type
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.jobtype import JobType
 from howdah.observe import steer
 from howdah.observe.why import Why
 from howdah.observe.why import why as explain
+from howdah.reasons import reason_from, shown
 from howdah.registry import ExceptionTypes, Registration, Registry, rules
 from howdah.run.context import JobContext
 from howdah.run.hooks import EndHook, StartHook
@@ -31,6 +46,7 @@ from howdah.states import State, Verb
 from howdah.store import Store, ask, call
 from howdah.store.ask import WorkerHealth
 from howdah.store.call import Recovered
+from howdah.waits import YEAR, check_length, check_wait
 from howdah.worker import Worker
 
 P = ParamSpec("P")
@@ -54,16 +70,19 @@ class Queue:
         listen_dsn: str | None = None,
         pgbouncer: bool | None = None,
         connections: int = 8,
-        patience: timedelta = timedelta(seconds=30),
+        patience: timedelta | float = timedelta(seconds=30),
     ) -> None:
-        if patience <= timedelta():
-            raise BadInput(f"patience must be longer than nothing, not {patience}")
+        for name, given in (("dsn", dsn), ("listen_dsn", listen_dsn)):
+            if given is not None and not isinstance(given, str):  # pyright: ignore
+                raise BadInput(f"{name} is text, not {type(given).__name__}")
+        if pgbouncer is not None:
+            check_flag("pgbouncer", pgbouncer)
         self.store: Store = Store(
             dsn,
             listen_dsn=listen_dsn,
             pgbouncer=pgbouncer,
             connections=connections,
-            patience=patience.total_seconds(),
+            patience=check_length("patience", patience, YEAR).total_seconds(),
         )
         self._registry = Registry()
         self._follower: Follower | None = None
@@ -209,7 +228,7 @@ class Queue:
         max_attempts: int | None = None,
     ) -> Draft:
         """Make a job by the name of its type; checked against the function where it is known."""
-        handler = self.handlers.get(job_type)
+        handler = self.handlers.get(check_job_type(job_type))
         if data is not None and not isinstance(data, Mapping):  # pyright: ignore
             raise BadInput(f"a payload is a mapping of arguments, not {type(data).__name__}")
         if handler is not None:
@@ -298,15 +317,15 @@ class Queue:
         self,
         *,
         concurrency: int = 100,
-        job_types: Iterable[str] | None = None,
+        job_types: Iterable[str] | str | None = None,
         batch_size: int = 2000,
         threads: int = 16,
         processes: int | None = None,
-        poll: timedelta = timedelta(seconds=1),
-        grace: timedelta = timedelta(seconds=30),
-        silent_after: timedelta = timedelta(seconds=15),
-        stale_after: timedelta = timedelta(minutes=5),
-        upkeep_every: timedelta = timedelta(seconds=1),
+        poll: timedelta | float = timedelta(seconds=1),
+        grace: timedelta | float = timedelta(seconds=30),
+        silent_after: timedelta | float = timedelta(seconds=15),
+        stale_after: timedelta | float = timedelta(minutes=5),
+        upkeep_every: timedelta | float = timedelta(seconds=1),
         worker_id: str | None = None,
         log_jobs: bool = False,
     ) -> Worker:
@@ -330,76 +349,87 @@ class Queue:
         )
 
     async def claim(
-        self, job_types: Sequence[str], batch_size: int = 10, *, worker_id: str
+        self, job_types: Iterable[str] | str, batch_size: int = 10, *, worker_id: str
     ) -> list[Job]:
         """Claim jobs for a loop of your own; settle each with its job, which is its lease."""
-        return await claiming.claim_batch(self.store, worker_id, job_types, batch_size)
+        return await claiming.claim_batch(
+            self.store,
+            check_text("worker_id", worker_id),
+            check_names("job_types", job_types),
+            check_whole("batch_size", batch_size, 1, 10_000),
+        )
 
     async def complete(self, job: Job | Lease, result: Any = None) -> None:
         """Say that an attempt ended well; raises StaleLease when it is no longer yours."""
-        moved = await self.complete_many([job], [result])
+        moved = await self.complete_many([check_lease(job)], [result])
         _fenced(moved, job)
 
     async def complete_many(
-        self, jobs: Sequence[Job | Lease], results: Sequence[Any] | None = None
+        self, jobs: Sequence[Job | Lease] | Job | Lease, results: Sequence[Any] | None = None
     ) -> set[UUID]:
         """Say that attempts ended well; returns the ids that were still yours."""
-        said = [None] * len(jobs) if results is None else results
+        leases = check_leases(jobs)
+        said: list[Any] = [None] * len(leases)
+        if results is not None:
+            said = check_count("results", several("results", results, "results"), len(leases))
         encoded = [
             None if r is None else payload.encode(r, "a result", limit=payload.MAX_BYTES)
             for r in said
         ]
-        return await call.settle_leases(self.store, Verb.COMPLETE, _leases(jobs), encoded)
+        return await call.settle_leases(self.store, Verb.COMPLETE, leases, encoded)
 
     async def fail(
-        self, job: Job | Lease, error: str, *, retry: bool = True, delay: timedelta | float = 0
+        self, job: Job | Lease, error: object, *, retry: bool = True, delay: timedelta | float = 0
     ) -> State:
         """Say that an attempt failed: it is retried while attempts are left, then it has failed.
 
-        Returns where it went; raises StaleLease when it is no longer yours.
+        The error is text, an exception or any object, kept as text. Returns where it went;
+        raises StaleLease when it is no longer yours.
         """
-        moved = await self.fail_many([job], [error], retry=retry, delay=delay)
+        moved = await self.fail_many([check_lease(job)], [error], retry=retry, delay=delay)
         _fenced(set(moved), job)
         return moved[job.id]
 
     async def fail_many(
         self,
         jobs: Sequence[Job | Lease],
-        errors: Sequence[str],
+        errors: Sequence[object],
         *,
         retry: bool = True,
         delay: timedelta | float = 0,
     ) -> dict[UUID, State]:
         """Say that attempts failed; returns where each that was still yours went."""
-        if retry:
-            wait = room.check_delay(delay, None) or timedelta()
-            return await call.retry_leases(self.store, _leases(jobs), errors, wait)
-        moved = await call.settle_leases(self.store, Verb.FAIL, _leases(jobs), errors)
+        leases, wait = check_leases(jobs), check_wait("delay", delay)
+        said = check_reasons(errors, len(leases))
+        if check_flag("retry", retry):
+            return await call.retry_leases(self.store, leases, said, wait)
+        moved = await call.settle_leases(self.store, Verb.FAIL, leases, said)
         return dict.fromkeys(moved, State.FAILED)
 
-    async def release(self, jobs: Sequence[Job | Lease]) -> set[UUID]:
+    async def release(self, jobs: Sequence[Job | Lease] | Job | Lease) -> set[UUID]:
         """Hand jobs back unrun, the attempt not counted; returns the ids that were yours."""
-        return await call.settle_leases(self.store, Verb.RELEASE, _leases(jobs), [None] * len(jobs))
+        leases = check_leases(jobs)
+        return await call.settle_leases(self.store, Verb.RELEASE, leases, [None] * len(leases))
 
     async def recover_stale_jobs(
-        self, timeout: timedelta = timedelta(minutes=5)
+        self, timeout: timedelta | float = timedelta(minutes=5)
     ) -> list[Recovered]:
         """Take jobs from workers that fell silent; `timeout` is for those that never beat."""
-        return await call.recover_stale_jobs(self.store, timeout)
+        return await call.recover_stale_jobs(self.store, check_length("timeout", timeout))
 
     async def promote(self) -> int:
         """Let due jobs join the line; workers do this by themselves."""
         return await call.promote(self.store)
 
-    async def prune(self, keep: timedelta | None = None) -> list[str]:
+    async def prune(self, keep: timedelta | float | None = None) -> list[str]:
         """Forget finished jobs and events older than `keep`; workers do this by themselves."""
-        return await call.prune(self.store, keep)
+        return await call.prune(self.store, None if keep is None else check_wait("keep", keep))
 
     # ── look and steer ────────────────────────────────────────────────────────────────────
 
     def handle(self, id: UUID | str) -> Handle[Any]:
         """Make a handle of a job from its id."""
-        return Handle(_uuid(id), self.store, self.follower)
+        return Handle(check_id(id), self.store, self.follower)
 
     async def get(self, id: UUID | str) -> Job:
         """Return one job as it stands; raises JobNotFound."""
@@ -415,16 +445,16 @@ class Queue:
         limit: int = 50,
     ) -> list[Job]:
         """List jobs, newest first; `before` is the last id of the page before."""
-        if not 1 <= limit <= 10_000:
-            raise BadInput(f"limit lies between 1 and 10000, not {limit}")
-        statuses = [status] if isinstance(status, str) else status
+        statuses: list[Any] = (
+            [status] if isinstance(status, str) else several("status", status, "states")
+        )
         return await ask.jobs(
             self.store,
             statuses=[_state(one) for one in statuses],
-            job_types=[job_type] if isinstance(job_type, str) else job_type,
-            worker_id=worker_id,
-            before=None if before is None else _uuid(before),
-            limit=limit,
+            job_types=check_names("job_type", job_type),
+            worker_id=None if worker_id is None else check_text("worker_id", worker_id),
+            before=None if before is None else check_id(before),
+            limit=check_whole("limit", limit, 1, 10_000),
         )
 
     async def counts(self) -> dict[str, dict[State, int]]:
@@ -435,29 +465,30 @@ class Queue:
         """Return who is alive, and who was."""
         return await ask.workers(self.store)
 
-    async def cancel(self, ids: Sequence[UUID | str], reason: str = "cancelled") -> set[UUID]:
-        """Cancel jobs, waiting or at work; returns those that had not ended yet."""
-        return await call.cancel(self.store, [_uuid(id) for id in ids], reason)
+    async def cancel(
+        self, ids: Iterable[UUID | str] | UUID | str, reason: object = "cancelled"
+    ) -> set[UUID]:
+        """Cancel a job or several, waiting or at work; returns those that had not ended yet."""
+        return await call.cancel(self.store, check_ids(ids), reason_from(reason) or "cancelled")
 
-    async def requeue(self, ids: Sequence[UUID | str], attempts: int = 1) -> set[UUID]:
+    async def requeue(self, ids: Iterable[UUID | str] | UUID | str, attempts: int = 1) -> set[UUID]:
         """Give failed or cancelled jobs more attempts; returns those that were."""
-        return await call.requeue(self.store, [_uuid(id) for id in ids], attempts)
+        return await call.requeue(
+            self.store, check_ids(ids), check_whole("attempts", attempts, 1, MOST_ATTEMPTS)
+        )
 
     async def why(self, id: UUID | str) -> Why:
         """Say why a job is where it is, in a sentence and a reason; raises JobNotFound."""
-        return await explain(self.store, _uuid(id))
+        return await explain(self.store, check_id(id))
 
     async def pause(self, job_type: str, reason: str | None = None) -> bool:
         """Let no worker claim jobs of this type; returns whether it was not paused before."""
-        return await steer.pause(self.store, job_type, reason)
+        why = None if reason is None else reason_from(reason)
+        return await steer.pause(self.store, check_job_type(job_type), why)
 
     async def resume(self, job_type: str) -> bool:
         """Let jobs of a paused type be claimed again; returns whether it was paused."""
-        return await steer.resume(self.store, job_type)
-
-
-def _leases(jobs: Sequence[Job | Lease]) -> list[Lease]:
-    return [job.lease if isinstance(job, Job) else job for job in jobs]
+        return await steer.resume(self.store, check_job_type(job_type))
 
 
 def _fenced(moved: set[UUID], job: Job | Lease) -> None:
@@ -468,18 +499,9 @@ def _fenced(moved: set[UUID], job: Job | Lease) -> None:
         )
 
 
-def _uuid(id: UUID | str) -> UUID:
-    if isinstance(id, UUID):
-        return id
-    try:
-        return UUID(id)
-    except (ValueError, AttributeError, TypeError):
-        raise BadInput(f"a job id is a uuid, not {id!r}") from None
-
-
-def _state(status: State | str) -> State:
+def _state(status: object) -> State:
     try:
         return State(status)
     except ValueError:
         known = ", ".join(State)
-        raise BadInput(f"a status is one of {known}, not {status!r}") from None
+        raise BadInput(f"a status is one of {known}, not {shown(status)}") from None

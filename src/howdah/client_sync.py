@@ -66,7 +66,7 @@ class SyncHandle(Generic[R]):
         """
         yield from portal.each(self._twin.handle(self.id).events(after))
 
-    def cancel(self, reason: str = "cancelled") -> bool:
+    def cancel(self, reason: object = "cancelled") -> bool:
         """Cancel the job, waiting or at work; False when it had already ended."""
         return portal.run(self._twin.handle(self.id).cancel(reason))
 
@@ -111,6 +111,7 @@ class SyncJobType(Generic[P, R]):
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
+        Options add up: what is not given here stays as an earlier `options` said it.
         `run_at` is an instant with a time zone, `delay` a length counted by the server.
         `conn` is a connection or session of the caller's own: the job is then part of the
         caller's transaction.
@@ -262,7 +263,7 @@ class SyncQueue:
         listen_dsn: str | None = None,
         pgbouncer: bool | None = None,
         connections: int = 8,
-        patience: timedelta = timedelta(seconds=30),
+        patience: timedelta | float = timedelta(seconds=30),
     ) -> None:
         self._begin(
             Queue(
@@ -481,15 +482,15 @@ class SyncQueue:
         self,
         *,
         concurrency: int = 100,
-        job_types: Iterable[str] | None = None,
+        job_types: Iterable[str] | str | None = None,
         batch_size: int = 2000,
         threads: int = 16,
         processes: int | None = None,
-        poll: timedelta = timedelta(seconds=1),
-        grace: timedelta = timedelta(seconds=30),
-        silent_after: timedelta = timedelta(seconds=15),
-        stale_after: timedelta = timedelta(minutes=5),
-        upkeep_every: timedelta = timedelta(seconds=1),
+        poll: timedelta | float = timedelta(seconds=1),
+        grace: timedelta | float = timedelta(seconds=30),
+        silent_after: timedelta | float = timedelta(seconds=15),
+        stale_after: timedelta | float = timedelta(minutes=5),
+        upkeep_every: timedelta | float = timedelta(seconds=1),
         worker_id: str | None = None,
         log_jobs: bool = False,
     ) -> SyncWorker:
@@ -511,7 +512,9 @@ class SyncQueue:
             )
         )
 
-    def claim(self, job_types: Sequence[str], batch_size: int = 10, *, worker_id: str) -> list[Job]:
+    def claim(
+        self, job_types: Iterable[str] | str, batch_size: int = 10, *, worker_id: str
+    ) -> list[Job]:
         """Claim jobs for a loop of your own; settle each with its job, which is its lease."""
         return portal.run(self._twin.queue.claim(job_types, batch_size, worker_id=worker_id))
 
@@ -520,24 +523,25 @@ class SyncQueue:
         portal.run(self._twin.queue.complete(job, result))
 
     def complete_many(
-        self, jobs: Sequence[Job | Lease], results: Sequence[Any] | None = None
+        self, jobs: Sequence[Job | Lease] | Job | Lease, results: Sequence[Any] | None = None
     ) -> set[UUID]:
         """Say that attempts ended well; returns the ids that were still yours."""
         return portal.run(self._twin.queue.complete_many(jobs, results))
 
     def fail(
-        self, job: Job | Lease, error: str, *, retry: bool = True, delay: timedelta | float = 0
+        self, job: Job | Lease, error: object, *, retry: bool = True, delay: timedelta | float = 0
     ) -> State:
         """Say that an attempt failed: it is retried while attempts are left, then it has failed.
 
-        Returns where it went; raises StaleLease when it is no longer yours.
+        The error is text, an exception or any object, kept as text. Returns where it went;
+        raises StaleLease when it is no longer yours.
         """
         return portal.run(self._twin.queue.fail(job, error, retry=retry, delay=delay))
 
     def fail_many(
         self,
         jobs: Sequence[Job | Lease],
-        errors: Sequence[str],
+        errors: Sequence[object],
         *,
         retry: bool = True,
         delay: timedelta | float = 0,
@@ -545,11 +549,13 @@ class SyncQueue:
         """Say that attempts failed; returns where each that was still yours went."""
         return portal.run(self._twin.queue.fail_many(jobs, errors, retry=retry, delay=delay))
 
-    def release(self, jobs: Sequence[Job | Lease]) -> set[UUID]:
+    def release(self, jobs: Sequence[Job | Lease] | Job | Lease) -> set[UUID]:
         """Hand jobs back unrun, the attempt not counted; returns the ids that were yours."""
         return portal.run(self._twin.queue.release(jobs))
 
-    def recover_stale_jobs(self, timeout: timedelta = timedelta(minutes=5)) -> list[Recovered]:
+    def recover_stale_jobs(
+        self, timeout: timedelta | float = timedelta(minutes=5)
+    ) -> list[Recovered]:
         """Take jobs from workers that fell silent; `timeout` is for those that never beat."""
         return portal.run(self._twin.queue.recover_stale_jobs(timeout))
 
@@ -557,7 +563,7 @@ class SyncQueue:
         """Let due jobs join the line; workers do this by themselves."""
         return portal.run(self._twin.queue.promote())
 
-    def prune(self, keep: timedelta | None = None) -> list[str]:
+    def prune(self, keep: timedelta | float | None = None) -> list[str]:
         """Forget finished jobs and events older than `keep`; workers do this by themselves."""
         return portal.run(self._twin.queue.prune(keep))
 
@@ -593,11 +599,13 @@ class SyncQueue:
         """Return who is alive, and who was."""
         return portal.run(self._twin.queue.workers())
 
-    def cancel(self, ids: Sequence[UUID | str], reason: str = "cancelled") -> set[UUID]:
-        """Cancel jobs, waiting or at work; returns those that had not ended yet."""
+    def cancel(
+        self, ids: Iterable[UUID | str] | UUID | str, reason: object = "cancelled"
+    ) -> set[UUID]:
+        """Cancel a job or several, waiting or at work; returns those that had not ended yet."""
         return portal.run(self._twin.queue.cancel(ids, reason))
 
-    def requeue(self, ids: Sequence[UUID | str], attempts: int = 1) -> set[UUID]:
+    def requeue(self, ids: Iterable[UUID | str] | UUID | str, attempts: int = 1) -> set[UUID]:
         """Give failed or cancelled jobs more attempts; returns those that were."""
         return portal.run(self._twin.queue.requeue(ids, attempts))
 

@@ -9,7 +9,7 @@ connection of the caller's own, the job is part of the caller's transaction.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
@@ -18,6 +18,7 @@ from howdah.errors import BadInput
 from howdah.handler import check_job_type
 from howdah.ids import new_id
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft
+from howdah.reasons import shown
 from howdah.store import Store, borrowed
 from howdah.store import enqueue as storing
 from howdah.waits import check_wait
@@ -85,6 +86,15 @@ def check_delay(delay: timedelta | float | None, run_at: datetime | None) -> tim
     return check_wait("delay", delay)
 
 
+def check_stream(drafts: object) -> None:
+    """Refuse what no drafts can come out of."""
+    stream: Any = drafts
+    if isinstance(stream, str | bytes | Mapping) or not isinstance(
+        stream, Iterable | AsyncIterable
+    ):
+        raise BadInput(f"enqueue_many takes a list or a stream of drafts, not {shown(drafts)}")
+
+
 async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:
     """Hand one job over, in a transaction of its own or in the caller's."""
     if store.tracing is not None:
@@ -108,6 +118,7 @@ async def enqueue_many(
 
     Through a connection of the caller's own, all or none is up to the caller's transaction.
     """
+    check_stream(drafts)
     if store.tracing is not None:
         with store.tracing.enqueueing_many(drafts) as traced:
             return await _enqueue_many(store, traced, conn)

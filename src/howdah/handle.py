@@ -12,12 +12,15 @@ from datetime import timedelta
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
+from howdah.arguments import MOST_ATTEMPTS, MOST_EVENTS, check_whole
 from howdah.errors import JobCancelled, JobFailed, JobNotFound
 from howdah.events import Ended, Event, Progressed
 from howdah.follow import Follower
 from howdah.job import Job
+from howdah.reasons import reason_from
 from howdah.states import State
 from howdah.store import Store, ask, call
+from howdah.waits import check_wait
 
 R = TypeVar("R")
 
@@ -51,7 +54,7 @@ class Handle(Generic[R]):
         Raises JobFailed, JobCancelled, JobNotFound, or TimeoutError when waiting took longer
         than `timeout`; the job itself goes on.
         """
-        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        seconds = None if timeout is None else check_wait("timeout", timeout).total_seconds()
         subscription = self._follower.subscribe(self.id)
         try:
             async with asyncio.timeout(seconds):
@@ -74,6 +77,7 @@ class Handle(Generic[R]):
 
         A follower that was cut off goes on with `after` = the number of the last event it saw.
         """
+        check_whole("after", after, 0, MOST_EVENTS)
         subscription = self._follower.subscribe(self.id)
         seen: Progressed | None = None
         try:
@@ -97,10 +101,12 @@ class Handle(Generic[R]):
         finally:
             subscription.close()
 
-    async def cancel(self, reason: str = "cancelled") -> bool:
+    async def cancel(self, reason: object = "cancelled") -> bool:
         """Cancel the job, waiting or at work; False when it had already ended."""
-        return bool(await call.cancel(self._store, [self.id], reason))
+        why = reason_from(reason) or "cancelled"
+        return bool(await call.cancel(self._store, [self.id], why))
 
     async def requeue(self, attempts: int = 1) -> bool:
         """Give a failed or cancelled job more attempts; False when it is neither."""
-        return bool(await call.requeue(self._store, [self.id], attempts))
+        more = check_whole("attempts", attempts, 1, MOST_ATTEMPTS)
+        return bool(await call.requeue(self._store, [self.id], more))

@@ -103,12 +103,20 @@ class JobType(Generic[P, R]):
     ) -> JobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
+        Options add up: what is not given here stays as an earlier `options` said it.
         `run_at` is an instant with a time zone, `delay` a length counted by the server.
         `conn` is a connection or session of the caller's own: the job is then part of the
         caller's transaction.
         """
+        said = self._options
+        if run_at is None and delay is None:  # two ways to say one thing: the last counts
+            run_at, delay = said.run_at, said.delay
         given = Options(
-            priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
+            priority=said.priority if priority is None else priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=said.max_attempts if max_attempts is None else max_attempts,
+            conn=said.conn if conn is None else conn,
         )
         return type(self)(self.handler, self._queue, given)
 
@@ -155,6 +163,7 @@ class JobType(Generic[P, R]):
         `"handles"` those are returned, in the order of the stream, and held in memory.
         """
         enqueue.check_returning(returning)
+        enqueue.check_stream(drafts)
         made = (
             self._drafts_async(drafts)
             if isinstance(drafts, AsyncIterable)

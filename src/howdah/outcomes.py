@@ -12,6 +12,7 @@ from datetime import timedelta
 import msgspec
 
 from howdah.job import Claim
+from howdah.reasons import name_of, reason_from
 from howdah.waits import check_wait
 
 
@@ -22,11 +23,14 @@ class Complete(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Say(Exception):
-    """What a handler may raise or return to decide about its own attempt."""
+    """What a handler may raise or return to decide about its own attempt.
 
-    def __init__(self, reason: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
+    The reason is text, an exception or any other object: kept is what can be read.
+    """
+
+    def __init__(self, reason: object = "") -> None:
+        self.reason: str = reason_from(reason)
+        super().__init__(self.reason)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.reason!r})"
@@ -34,13 +38,13 @@ class _Say(Exception):
 
 def check_after(outcome: object, after: object) -> timedelta:
     """Return the wait that a handler asked for, checked."""
-    return check_wait(f"{type(outcome).__name__}(after=…)", after)
+    return check_wait(f"after in {name_of(type(outcome))}(…)", after)
 
 
 class Retry(_Say):
     """This attempt failed; try again `after` this long, or by the job's backoff."""
 
-    def __init__(self, reason: str = "", *, after: timedelta | float | None = None) -> None:
+    def __init__(self, reason: object = "", *, after: timedelta | float | None = None) -> None:
         super().__init__(reason)
         self.after: timedelta | None = None if after is None else check_after(self, after)
         self.traceback: str | None = None
@@ -49,7 +53,7 @@ class Retry(_Say):
 class Snooze(_Say):
     """Not now: come back `after` this long. The attempt does not count."""
 
-    def __init__(self, after: timedelta | float, reason: str = "") -> None:
+    def __init__(self, after: timedelta | float, reason: object = "") -> None:
         super().__init__(reason)
         self.after: timedelta = check_after(self, after)
 
@@ -57,7 +61,7 @@ class Snooze(_Say):
 class Fail(_Say):
     """This failed, and trying again would not help."""
 
-    def __init__(self, reason: str = "", *, traceback: str | None = None) -> None:
+    def __init__(self, reason: object = "", *, traceback: str | None = None) -> None:
         super().__init__(reason)
         self.traceback = traceback
 

@@ -8,15 +8,17 @@ many brackets may be deep nesting. Nothing is ever pickled.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import math
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
 
 from howdah.errors import BadInput, PayloadTooLarge
-from howdah.reasons import describe, reason_of
+from howdah.reasons import describe, name_of, reason_of, shown
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32
@@ -53,8 +55,7 @@ def encode(value: object, what: str, *, limit: int | None = None) -> str:
     except UnicodeEncodeError:
         raise BadInput(f"{what} contains half a surrogate pair, which is not text") from None
     except (TypeError, NotImplementedError, ValueError, OverflowError) as error:
-        said = reason_of(error)
-        raise BadInput(f"{what} is not JSON{f': {said}' if said else ''}") from None
+        raise BadInput(f"{what} is not JSON: {_culprit(value) or reason_of(error)}") from None
     except Exception as error:  # a model's own: whoever made the value is to blame
         raise BadInput(f"{what} cannot be made JSON: {describe(error)}") from error
     if limit is not None and len(raw) > limit:
@@ -68,6 +69,69 @@ def encode(value: object, what: str, *, limit: int | None = None) -> str:
     if "null" in text or "\\u0000" in text or text.count("{") + text.count("[") > MAX_DEPTH:
         _refuse_unstorable(value, what, depth=1)
     return text
+
+
+def _culprit(value: object) -> str | None:
+    """Say which part of a value JSON does not have, and what to write instead."""
+    try:
+        where, part = _refused_part(value)
+    except BaseException:  # parts of a user's own may raise anything
+        return None
+    if isinstance(part, _SCALARS):
+        return None
+    kind = name_of(type(part))
+    return f"{where or 'it'} is of type {kind}: {_instead(part, where)}"
+
+
+def _refused_part(value: object) -> tuple[str, object]:
+    """Find the innermost part that cannot be encoded; returns the way to it, and itself."""
+    where = ""
+    for _ in range(MAX_DEPTH):
+        for name, part in _parts_of(value):
+            try:
+                _encoder.encode(part)
+            except Exception:
+                dotted = f".{name}" if where and not name.startswith("[") else name
+                where, value = where + dotted, part
+                break
+        else:
+            break
+    return where, value
+
+
+def _parts_of(value: Any) -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[object, object]", value).items():
+            yield (key if isinstance(key, str) else f"[{shown(key)}]"), item
+    elif isinstance(value, list | tuple):
+        for n, item in enumerate(cast("list[object]", value)):
+            yield f"[{n}]", item
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield name, getattr(value, name)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield field.name, getattr(value, field.name)
+
+
+def _instead(part: object, where: str) -> str:
+    if isinstance(part, os.PathLike):
+        return f"give str({where or '…'}), and take str"
+    if inspect.isawaitable(part):
+        if inspect.iscoroutine(part):
+            part.close()  # nobody will await it
+        return "await it first"
+    if isinstance(part, Iterator | AsyncIterator | range):
+        return f"give list({where or '…'})"
+    if isinstance(part, Mapping):
+        return "its keys must be text"
+    if isinstance(part, set | frozenset):
+        return "its members must be text, numbers, lists or dicts"
+    if isinstance(part, type) or callable(part):
+        return "give its name, or what it returns"
+    if hasattr(part, "pk"):
+        return f"give its key ({where or '…'}.pk), and load it in the job"
+    return "give what identifies it, such as an id, or a dict of its fields"
 
 
 def encode_anew(text: str, what: str, *, limit: int) -> str:

@@ -60,15 +60,17 @@ def describe(error: BaseException) -> str:
 
 def members_of(error: BaseException) -> Iterator[BaseException]:
     """Yield the exceptions that a group holds, at any depth, each once; else the one itself."""
-    waiting, seen = [error], {id(error)}
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()
     while waiting:
         one = waiting.pop()
-        if not _is_group(one):
-            yield one
+        if id(one) in seen:
             continue
-        inner = _GROUPED.__get__(one)
-        waiting.extend(e for e in reversed(inner) if id(e) not in seen)
-        seen.update(map(id, inner))
+        seen.add(id(one))
+        if _is_group(one):
+            waiting.extend(reversed(_GROUPED.__get__(one)))
+        else:
+            yield one
 
 
 def _is_group(error: BaseException) -> bool:

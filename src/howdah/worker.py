@@ -22,7 +22,7 @@ from uuid import UUID
 
 import msgspec
 
-from howdah import payload
+from howdah.arguments import check_names, check_text, check_whole
 from howdah.errors import BadInput, HowdahError
 from howdah.handler import Handler
 from howdah.intake import Intake
@@ -30,11 +30,12 @@ from howdah.job import Claim
 from howdah.logs import log_named
 from howdah.observe.measures import Measures
 from howdah.outcomes import Ending
-from howdah.reasons import describe
+from howdah.reasons import describe, shown
 from howdah.registered import Registered
 from howdah.run.attempts import Attempts
 from howdah.run.heartbeat import Heartbeat
 from howdah.run.hooks import HookCalls, Hooks
+from howdah.run.program import check_process_handlers
 from howdah.run.reports import Reports
 from howdah.settle import Settler
 from howdah.states import State, Verb
@@ -43,6 +44,7 @@ from howdah.store.batches import write_in_parts
 from howdah.store.refusals import passing
 from howdah.upkeep import Upkeep
 from howdah.version import VERSION
+from howdah.waits import YEAR, check_length, check_wait
 
 _log = log_named("howdah.worker")
 
@@ -73,36 +75,39 @@ class Worker:
         handlers: Mapping[str, Handler],
         *,
         concurrency: int = 100,
-        job_types: Iterable[str] | None = None,
+        job_types: Iterable[str] | str | None = None,
         batch_size: int = 2000,
         threads: int = 16,
         processes: int | None = None,
-        poll: timedelta = timedelta(seconds=1),
-        grace: timedelta = timedelta(seconds=30),
-        silent_after: timedelta = timedelta(seconds=15),
-        stale_after: timedelta = timedelta(minutes=5),
-        upkeep_every: timedelta = timedelta(seconds=1),
+        poll: timedelta | float = timedelta(seconds=1),
+        grace: timedelta | float = timedelta(seconds=30),
+        silent_after: timedelta | float = timedelta(seconds=15),
+        stale_after: timedelta | float = timedelta(minutes=5),
+        upkeep_every: timedelta | float = timedelta(seconds=1),
         worker_id: str | None = None,
         hooks: Hooks | None = None,
         log_jobs: bool = False,
     ) -> None:
-        for name, number in (
-            ("concurrency", concurrency),
-            ("batch_size", batch_size),
-            ("threads", threads),
-        ):
-            if not 1 <= number <= 10_000:
-                raise BadInput(f"{name} lies between 1 and 10000, not {number}")
-        for name, length in (("poll", poll), ("silent_after", silent_after)):
-            if length <= timedelta():
-                raise BadInput(f"{name} must be longer than nothing, not {length}")
-            if length > timedelta(days=365):
-                raise BadInput(f"{name} must be no longer than a year, not {length}")
-        if worker_id is not None and not (len(worker_id) <= 200 and payload.is_text(worker_id)):
-            raise BadInput(f"worker_id is text of 1 to 200 characters, not {worker_id[:300]!r}")
-        taken = sorted(set(handlers if job_types is None else job_types))
+        check_whole("concurrency", concurrency, 1, 10_000)
+        check_whole("batch_size", batch_size, 1, 10_000)
+        check_whole("threads", threads, 1, 10_000)
+        if processes is not None:
+            check_whole("processes", processes, 0, 10_000)
+        poll = check_length("poll", poll, YEAR)
+        grace = check_wait("grace", grace, YEAR)
+        silent_after = check_length("silent_after", silent_after, YEAR)
+        stale_after = check_length("stale_after", stale_after, YEAR)
+        upkeep_every = check_length("upkeep_every", upkeep_every, YEAR)
+        if worker_id is not None and worker_id != "":
+            check_text("worker_id", worker_id)
+        given = handlers if job_types is None else check_names("job_types", job_types)
+        taken = sorted(set(given))
         if unknown := set(taken) - set(handlers):
-            raise BadInput(f"no function is registered for job type {min(unknown)!r}")
+            known = ", ".join(sorted(handlers)) or "none"
+            raise BadInput(
+                f"job_types: no function is registered for job type {min(unknown)!r}; "
+                f"registered are: {shown(known)[1:-1]}"
+            )
         if not taken:
             raise BadInput("this worker knows no job types: register functions with @queue.job")
         self.id: str = worker_id or _new_name()
@@ -160,6 +165,7 @@ class Worker:
         """Begin to work, as soon as the database is there; returns once the worker has beaten."""
         if self._started:
             raise HowdahError("a worker works once: make another with queue.worker()")
+        check_process_handlers(self._handlers.values())
         self._settler = Settler(
             self._store,
             self.id,

@@ -75,10 +75,10 @@ async def test_recovery_takes_from_workers_that_never_beat_by_age_alone(queue: Q
 
 @pytest.mark.parametrize("size", [0, -1, 10_001])
 async def test_a_batch_size_that_makes_no_sense_is_refused(queue: Queue, size: int) -> None:
-    with pytest.raises(BadInput, match=f"p_batch_size must be between 1 and 10000, not {size}"):
+    with pytest.raises(BadInput, match=f"batch_size lies between 1 and 10000, not {size}"):
         await queue.claim(["mail"], size, worker_id="mine")
 
 
 async def test_a_worker_needs_a_name(queue: Queue) -> None:
-    with pytest.raises(BadInput, match="p_worker_id must have 1 to 200 characters"):
+    with pytest.raises(BadInput, match="worker_id is text of 1 to 200 characters"):
         await queue.claim(["mail"], worker_id="")

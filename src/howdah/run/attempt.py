@@ -8,21 +8,23 @@ to a length the database is glad to keep.
 from __future__ import annotations
 
 import traceback as tracebacks
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from types import CodeType, TracebackType
-from typing import ParamSpec
+from typing import ParamSpec, cast
 
 from howdah import payload
 from howdah.errors import BadInput
-from howdah.handler import Handler
+from howdah.handler import Handler, Rules
 from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Fail, Outcome, Retry, Snooze, check_after
 from howdah.reasons import (
     LINE,
     TRACEBACK,
     describe,
+    members_of,
     name_of,
+    reason_from,
     reason_of,
     shortened,
     shortened_from_the_end,
@@ -79,14 +81,27 @@ def outcome_of_error(error: BaseException, handler: Handler, claim: Claim) -> Ou
     """Judge what a handler raised: by its own say, or by the rules."""
     if isinstance(error, _Say):
         return _said(error, handler, claim)
+    members: list[BaseException] = []
+    if issubclass(type(error), BaseExceptionGroup):
+        members = list(members_of(error))
+        if all(isinstance(one, _Say) for one in members):  # raised inside a TaskGroup
+            return _said(cast("_Say", members[0]), handler, claim)
     return outcome_of_failure(
         describe(error),
         traceback_of(error),
-        retry=isinstance(error, handler.rules.retry_on)
-        and not isinstance(error, handler.rules.fail_on),
+        retry=_is_worth_another(error, members, handler.rules),
         handler=handler,
         claim=claim,
     )
+
+
+def _is_worth_another(error: BaseException, members: Sequence[BaseException], rules: Rules) -> bool:
+    """Judge by the rules. A group is retried if each of its members would be, raised alone."""
+    if isinstance(error, rules.fail_on) or any(isinstance(one, rules.fail_on) for one in members):
+        return False
+    if isinstance(error, rules.retry_on):
+        return True
+    return bool(members) and all(isinstance(one, rules.retry_on) for one in members)
 
 
 @_surely
@@ -189,7 +204,7 @@ def _own_frames(error: BaseException) -> TracebackType | None:
 
 def _said(outcome: _Say, handler: Handler, claim: Claim) -> Outcome:
     """Copy what a handler decided, checked: it may have changed the outcome since it was made."""
-    reason = reason_of(outcome.reason)
+    reason = reason_from(outcome.reason)
     if isinstance(outcome, Retry):
         after = outcome.after
         if after is None:

@@ -17,6 +17,7 @@ import sys
 import threading
 from functools import cache
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from queue import SimpleQueue
 from types import ModuleType
@@ -32,6 +33,7 @@ from howdah.run import frames
 from howdah.run.attempt import outcome_of_error, outcome_of_value
 from howdah.run.checks import check_event, check_progress
 from howdah.run.context import JobContext, current, lose
+from howdah.run.program import IMPORTED_MAIN
 from howdah.run.tray import THROUGH_THE_PIPE, TrayOfChild
 
 _STARTED = frames.frame(frames.Started())
@@ -98,8 +100,10 @@ def _program() -> ModuleType:
     """Import the file the worker was started as, under a name that is not `__main__`."""
     if _main is None:
         raise LookupError("the handler is defined in a program that has no file to import")
-    name = "__howdah_main__"
-    spec = spec_from_file_location(name, _main)
+    name = IMPORTED_MAIN
+    is_named = _main.endswith((".py", ".pyc"))  # a program may have any name
+    loader = None if is_named else SourceFileLoader(name, _main)
+    spec = spec_from_file_location(name, _main, loader=loader)
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[name] = module_from_spec(spec)

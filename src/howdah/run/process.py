@@ -17,6 +17,7 @@ from pathlib import Path
 
 from howdah.run import frames
 from howdah.run.log_lines import log_lines
+from howdah.run.program import main_file
 from howdah.run.tray import Tray
 
 # What howdah needs is imported first, from where the worker has it. Only then does child.py take
@@ -103,16 +104,7 @@ def own_folders() -> list[str]:
 
 def begin() -> frames.Begin:
     """Return what the world of a child looks like: like ours."""
-    return frames.Begin(path=sys.path, main=_main_file(), log=log_lines())
-
-
-def _main_file() -> str | None:
-    """Where the program began: a handler defined there has the module `__main__`."""
-    main = sys.modules.get("__main__")
-    if main is None or getattr(main, "__spec__", None) is not None:
-        return None
-    file = getattr(main, "__file__", None)
-    return os.path.abspath(file) if isinstance(file, str) else None
+    return frames.Begin(path=sys.path, main=main_file(), log=log_lines())
 
 
 def _pidfd(pid: int) -> int | None:

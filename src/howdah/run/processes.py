@@ -16,6 +16,7 @@ from howdah.job import Claim
 from howdah.run import frames
 from howdah.run.errand import Errand, Report
 from howdah.run.minder import Minder
+from howdah.run.program import module_name
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a child, after others that ended no job
 
@@ -38,7 +39,7 @@ class Processes:
     ) -> frames.Ended:
         """Run one job in a child; when time is up, or this is cancelled, the child is killed."""
         function = handler.function
-        packet = frames.encode(frames.Do(function.__module__, function.__qualname__, claim))
+        packet = frames.encode(frames.Do(module_name(function), function.__qualname__, claim))
         errand = Errand(packet, report, timeout, self._loop.create_future())
         self._waiting.append(errand)
         self._give_out()

@@ -1,0 +1,117 @@
+"""Program: whether a child process will find the functions that it is to run.
+
+A child imports the module of a handler and finds the function there by its name. What it cannot
+find, or could find only by running the whole program again, is told when a worker starts.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from howdah.errors import BadInput
+from howdah.handler import Handler
+
+IMPORTED_MAIN = "__howdah_main__"  # the name under which a child imports the program
+
+
+def check_process_handlers(handlers: Iterable[Handler]) -> None:
+    """Refuse process handlers that no child could find."""
+    for handler in handlers:
+        if handler.run == "process":
+            _check(handler)
+
+
+def module_name(function: Any) -> str:
+    """Return the module that a child imports; a program started by `python -m` has a name."""
+    name: str = function.__module__
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec.name if name == "__main__" and spec is not None else name
+
+
+def main_file() -> str | None:
+    """Return where the program began: a handler that is defined there has module `__main__`."""
+    main = sys.modules.get("__main__")
+    if main is None or getattr(main, "__spec__", None) is not None:
+        return None
+    file = getattr(main, "__file__", None)
+    if not isinstance(file, str) or not Path(file).is_file():
+        return None
+    return str(Path(file).absolute())
+
+
+def _check(handler: Handler) -> None:
+    name = handler.function.__module__
+    if name == IMPORTED_MAIN:
+        raise BadInput(_no_guard(handler, "what starts a worker"))
+    if name == "__main__" and module_name(handler.function) == name:
+        if main_file() is None:
+            raise BadInput(
+                f'{handler.where} is run="process" and defined in a program that has no file '
+                "(a prompt, a notebook, standard input): put it into a module and import it, or "
+                "run it as a thread"
+            )
+        if (line := _line_without_guard()) is not None:
+            raise BadInput(_no_guard(handler, f"line {line}"))
+    _check_name(handler)
+
+
+def _check_name(handler: Handler) -> None:
+    function = handler.function
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(getattr(found, "handler", None), Handler):
+        raise BadInput(
+            f'{handler.where} is run="process", and a process would find '
+            f"{'nothing' if found is None else 'no registered job'} under that name: write "
+            f'@queue.job(run="process") above the function itself, as its uppermost decorator'
+        )
+
+
+def _no_guard(handler: Handler, what: str) -> str:
+    return (
+        f'{handler.where} is run="process" and defined in the program itself, which each process '
+        f'imports. {what} would run there again: put it under if __name__ == "__main__":, or '
+        "define the function in a module of its own"
+    )
+
+
+def _line_without_guard() -> int | None:
+    """Return the line that the program is at, unless it is under `if __name__ == "__main__"`."""
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+    frame = frames.get(threading.main_thread().ident or 0)
+    begun = _frame_of_main(frame)
+    file = main_file()
+    if begun is None or file is None:
+        return None
+    try:
+        statements = ast.parse(Path(file).read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return None
+    line = begun.f_lineno
+    for statement in statements:
+        if statement.lineno <= line <= (statement.end_lineno or line):
+            return None if _is_guard(statement) else line
+    return None
+
+
+def _frame_of_main(frame: FrameType | None) -> FrameType | None:
+    """Find the frame of the program's own statements."""
+    names = vars(sys.modules["__main__"])
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_globals is names:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _is_guard(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and any(
+        isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(statement.test)
+    )

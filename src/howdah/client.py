@@ -334,8 +334,11 @@ class Queue:
     # ── look and steer ────────────────────────────────────────────────────────────────────
 
     def handle(self, id: UUID | str) -> Handle[Any]:
-        """Make a handle of a job from its id."""
-        return Handle(_uuid(id), self.store, self.follower)
+        """Make a handle of a job from its id.
+
+        Its result is decoded where the job's type is registered with this queue, else plain JSON.
+        """
+        return Handle(_uuid(id), self.store, self.follower, self.handlers)
 
     async def get(self, id: UUID | str) -> Job:
         """Return one job as it stands; raises JobNotFound."""

@@ -51,10 +51,10 @@ class SyncHandle(Generic[R]):
         return portal.run(self._twin.handle(self.id).status())
 
     def result(self, timeout: timedelta | float | None = None) -> R:
-        """Wait for the end and return what the function returned.
+        """Wait for the end and return what the function returned, as its annotation says.
 
-        Raises JobFailed, JobCancelled, JobNotFound, or TimeoutError when waiting took longer
-        than `timeout`; the job itself goes on.
+        Raises JobFailed, JobCancelled, JobNotFound, ResultDoesNotFit, or TimeoutError when waiting
+        took longer than `timeout`; the job itself goes on.
         """
         return portal.run(self._twin.handle(self.id).result(timeout))
 
@@ -479,7 +479,10 @@ class SyncQueue:
         return portal.run(self._twin.queue.prune(keep))
 
     def handle(self, id: UUID | str) -> SyncHandle[Any]:
-        """Make a handle of a job from its id."""
+        """Make a handle of a job from its id.
+
+        Its result is decoded where the job's type is registered with this queue, else plain JSON.
+        """
         return SyncHandle(self._twin.queue.handle(id).id, self._twin)
 
     def get(self, id: UUID | str) -> Job:

@@ -13,6 +13,7 @@ import random
 import typing
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import msgspec
@@ -21,6 +22,7 @@ from howdah import payload
 from howdah.errors import BadInput
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
 from howdah.reasons import describe, reason_of
+from howdah.result import ResultType
 
 Run = Literal["async", "thread", "process"]
 ExceptionTypes = tuple[type[BaseException], ...]
@@ -82,6 +84,11 @@ class Handler:
     def where(self) -> str:
         """Where the function is written, for errors that name it."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    @cached_property
+    def returns(self) -> ResultType:
+        """What the function returns, for those who ask for a result."""
+        return ResultType(self.function)
 
     def encode(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
         """Encode the arguments of a call as payload, refusing what the function would refuse."""

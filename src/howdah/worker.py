@@ -254,6 +254,16 @@ class Worker:
         """How many more jobs this worker could start now."""
         return self._attempts.free
 
+    @property
+    def beaten_at(self) -> float | None:
+        """When its last beat reached the database, by time.monotonic(); None before the first."""
+        return self._heartbeat.beaten_at if self._started else None
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
+
     def shut_down(self) -> None:
         """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
         if self._stopping.is_set():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -52,6 +53,7 @@ class Heartbeat:
         self._told_to_stop = False  # perhaps before the thread had a loop to hear it
         self._thread = threading.Thread(target=self._run, name="howdah-heartbeat", daemon=True)
         self._first_beat = asyncio.Event()
+        self.beaten_at: float | None = None  # time.monotonic() of the last beat that got through
 
     async def start(self) -> None:
         """Start the thread and wait for the first beat: nothing is claimed before it."""
@@ -79,6 +81,7 @@ class Heartbeat:
                 if connection is None or connection.is_closed():
                     connection = await self._store.connect()
                 await self._beat(connection)
+                self.beaten_at = time.monotonic()
                 self._on_worker_loop(self._first_beat.set)
                 wait, missed = self._every, 0
             except Exception as error:  # whatever it is, a worker without a beat is worse

@@ -205,6 +205,16 @@ class SyncWorker:
         """How many more jobs this worker could start now."""
         return self.asynchronous.free_slots
 
+    @property
+    def beaten_at(self) -> float | None:
+        """When its last beat reached the database, by time.monotonic(); None before the first."""
+        return self.asynchronous.beaten_at
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it was told to stop."""
+        return self.asynchronous.leaving
+
     def shut_down(self) -> None:
         """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
         portal.soon(self.asynchronous.shut_down)

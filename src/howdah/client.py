@@ -428,8 +428,11 @@ class Queue:
     # ── look and steer ────────────────────────────────────────────────────────────────────
 
     def handle(self, id: UUID | str) -> Handle[Any]:
-        """Make a handle of a job from its id."""
-        return Handle(check_id(id), self.store, self.follower)
+        """Make a handle of a job from its id.
+
+        Its result is decoded where the job's type is registered with this queue, else plain JSON.
+        """
+        return Handle(check_id(id), self.store, self.follower, self.handlers)
 
     async def get(self, id: UUID | str) -> Job:
         """Return one job as it stands; raises JobNotFound."""

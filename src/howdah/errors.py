@@ -14,6 +14,7 @@ HowdahError
 ├── EmbeddedUnavailable   no DSN, and no PostgreSQL that could be started instead
 ├── JobNotFound           a wrong id, or pruned after its retention    (also a LookupError)
 ├── JobFailed             `handle.result()` of a job that ended as failed
+├── ResultDoesNotFit      `handle.result()` of what is not as annotated (also a ValueError)
 ├── JobCancelled          `handle.result()` of a job that ended as cancelled
 └── StaleLease            a settling call for an attempt that is no longer ours
 """
@@ -67,6 +68,14 @@ class JobFailed(HowdahError):
     def __init__(self, message: str, error: str | None = None) -> None:
         super().__init__(message)
         self.error = error
+
+
+class ResultDoesNotFit(HowdahError, ValueError):
+    """A job returned what its function's annotation does not allow; `result` is the plain JSON."""
+
+    def __init__(self, message: str, result: object = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class JobCancelled(HowdahError): ...

@@ -1,13 +1,14 @@
 """Handle: a job that was handed over, for whoever wants to know how it goes.
 
 A handle is an id and a queue: it can be made again from the id alone, in another process, at
-another time (`queue.handle(id)`).
+another time (`queue.handle(id)`). Where the job's function is registered in this process, its
+result comes as the function's annotation says; elsewhere it is plain JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -16,6 +17,7 @@ from howdah.arguments import MOST_ATTEMPTS, MOST_EVENTS, check_whole
 from howdah.errors import JobCancelled, JobFailed, JobNotFound
 from howdah.events import Ended, Event, Progressed
 from howdah.follow import Follower
+from howdah.handler import Handler
 from howdah.job import Job
 from howdah.reasons import reason_from
 from howdah.states import State
@@ -28,10 +30,13 @@ R = TypeVar("R")
 class Handle(Generic[R]):
     """A job that was handed over; `R` is what its function returns."""
 
-    def __init__(self, id: UUID, store: Store, follower: Follower) -> None:
+    def __init__(
+        self, id: UUID, store: Store, follower: Follower, handlers: Mapping[str, Handler]
+    ) -> None:
         self.id = id
         self._store = store
         self._follower = follower
+        self._handlers = handlers
 
     def __repr__(self) -> str:
         return f"<Handle of job {self.id}>"
@@ -49,10 +54,10 @@ class Handle(Generic[R]):
         return (await self.job()).status
 
     async def result(self, timeout: timedelta | float | None = None) -> R:
-        """Wait for the end and return what the function returned.
+        """Wait for the end and return what the function returned, as its annotation says.
 
-        Raises JobFailed, JobCancelled, JobNotFound, or TimeoutError when waiting took longer
-        than `timeout`; the job itself goes on.
+        Raises JobFailed, JobCancelled, JobNotFound, ResultDoesNotFit, or TimeoutError when waiting
+        took longer than `timeout`; the job itself goes on.
         """
         seconds = None if timeout is None else check_wait("timeout", timeout).total_seconds()
         subscription = self._follower.subscribe(self.id)
@@ -63,8 +68,11 @@ class Handle(Generic[R]):
         finally:
             subscription.close()
         if job.status is State.COMPLETED:
+            handler = self._handlers.get(job.job_type)
             result: Any = job.result
-            return result
+            if handler is None:
+                return result
+            return handler.returns.decode(result, f"job {self.id} ({job.job_type})")
         if job.status is State.CANCELLED:
             raise JobCancelled(f"job {self.id} ({job.job_type}) was cancelled: {job.last_error}")
         raise JobFailed(

@@ -27,6 +27,7 @@ from howdah.functions import check_function, check_top_level, parameters_of
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
 from howdah.labels import check_label
 from howdah.reasons import describe, reason_of, shown
+from howdah.result import ResultType
 from howdah.signature import Parameter, fingerprint
 from howdah.signature import parameters_of as described
 from howdah.waits import YEAR, check_wait
@@ -143,6 +144,11 @@ class Handler:
     def signature(self) -> str:
         """A fingerprint of the parameters and their types."""
         return fingerprint(self._shape, self.parameters)
+
+    @cached_property
+    def returns(self) -> ResultType:
+        """What the function returns, for those who ask for a result."""
+        return ResultType(self.function)
 
     def encode(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
         """Encode the arguments of a call as payload, refusing what the function would refuse."""

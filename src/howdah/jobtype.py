@@ -128,7 +128,7 @@ class JobType(Generic[P, R]):
         """Hand one job over."""
         made = self._draft(self.handler.encode(args, kwargs))
         await enqueue.enqueue(self._queue.store, made, self._options.conn)
-        return Handle(made.id, self._queue.store, self._queue.follower)
+        return Handle(made.id, self._queue.store, self._queue.follower, {self.name: self.handler})
 
     @overload
     async def enqueue_many(

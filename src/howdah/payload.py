@@ -33,12 +33,16 @@ def _plain(value: object) -> object:
     raise NotImplementedError
 
 
+class NotFromJson(ValueError):
+    """A type that cannot be made from JSON."""
+
+
 def _model(kind: type, value: object) -> object:
     """Make a pydantic model of a handler's parameter; everything else msgspec makes itself."""
     validate = cast("Callable[[object], object] | None", getattr(kind, "model_validate", None))
     if validate is not None:
         return validate(value)
-    raise ValueError(
+    raise NotFromJson(
         f"{kind.__name__} cannot be made of JSON; annotate it as Any, or as a type that can"
     )
 

@@ -299,6 +299,16 @@ class Worker:
         """Name the types of the jobs at work, for the log. May be called in any thread."""
         return ",".join(self._attempts.types()) if self._started else ""
 
+    @property
+    def beaten_at(self) -> float | None:
+        """When its last beat reached the database, by time.monotonic(); None before the first."""
+        return self._heartbeat.beaten_at if self._started else None
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
+
     def shut_down(self) -> None:
         """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
         if self._stopping.is_set():

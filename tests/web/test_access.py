@@ -64,10 +64,24 @@ async def test_the_link_works_once(queue: Queue) -> None:
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert await is_in(first)
         again = await second.get(path)
-        assert again.status_code == 403
-        assert "This link does not open anything" in again.text
+        assert again.status_code == 410
+        assert "This link was used already" in again.text
+        assert "start it again" in again.text
         assert not again.cookies
         assert not await is_in(second)
+
+
+async def test_a_used_link_leads_on_whoever_is_in_already(queue: Queue) -> None:
+    link = OneTimeLink()
+    path = link.path
+    async with visiting(queue, link) as client:
+        await client.get(path)
+        again = await client.get(path)
+        assert (again.status_code, again.headers["location"]) == (303, "/")
+        assert "set-cookie" not in again.headers
+        assert await is_in(client)
+        client.cookies.clear()
+        assert (await client.get(path)).status_code == 410
 
 
 @pytest.mark.parametrize("guess", ["", "?token=", "?token=None", "?token=%C3%A4", "?token=x"])
@@ -76,6 +90,7 @@ async def test_a_guessed_link_opens_nothing(queue: Queue, guess: str) -> None:
     async with visiting(queue, link) as client:
         assert (await client.get(f"/enter{guess}")).status_code == 403
         await client.get(link.path)
+        client.cookies.clear()
         assert (await client.get(f"/enter{guess}")).status_code == 403  # nor when it was used
 
 
@@ -264,7 +279,7 @@ async def test_programs_send_name_and_password_as_basic(
         answer = await client.get(
             "/metrics", headers=[(b"authorization", header.encode("latin-1"))]
         )
-    assert answer.status_code == (200 if let_in else 303)
+    assert answer.status_code == (200 if let_in else 401)
 
 
 class Moved:

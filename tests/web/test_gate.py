@@ -76,7 +76,7 @@ def every_request(app: Starlette) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("access", [OneTimeLink(), Password("correct horse"), Mine(lambda _: None)])
 async def test_no_token_no_entry(queue: Queue, access: Access) -> None:
     app = dashboard(queue, access=access, token=TOKEN)
-    doors = {"/enter", "/login", "/leave", "/static/x"}
+    doors = {"/enter", "/login", "/leave", "/static/x", "/healthz", "/readyz"}
     asked = [one for one in every_request(app) if one[1] not in doors]
     assert len(asked) > 15
     async with entering(queue, access, token=TOKEN) as client:

@@ -12,12 +12,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from functools import partial
 
 import click
 
 from howdah import Queue, Worker
 from howdah.cli.forced_exit import ForcedExit
+from howdah.cli.health import answering
 from howdah.cli.load import load_queue
 from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option, duration
@@ -99,6 +102,27 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     help="Where to be told of new jobs, if a pooler such as PgBouncer answers at --dsn.  "
     "[default: HOWDAH_LISTEN_DSN]",
 )
+@click.option(
+    "--health-port",
+    type=click.IntRange(min=0, max=65535),
+    metavar="PORT",
+    help="Answer GET /healthz and /readyz here.  [default: nowhere]",
+)
+@click.option(
+    "--health-host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="At which address; 0.0.0.0 for probes from other machines.",
+)
+@click.option(
+    "--health-stuck-after",
+    type=duration,
+    metavar="DURATION",
+    default="5m",
+    show_default=True,
+    help="How long a handler may block the event loop before /healthz says so.",
+)
 @click.option("--log-jobs", is_flag=True, help="Log a line for each job that ends, also well.")
 @log_level_option
 @log_json_option
@@ -115,6 +139,9 @@ def worker(
     stale_after: timedelta,
     poll: timedelta,
     listen_dsn: str | None,
+    health_port: int | None,
+    health_host: str,
+    health_stuck_after: timedelta,
     log_jobs: bool,
     log_level: str,
     log_json: bool,
@@ -159,16 +186,29 @@ def worker(
         poll=poll,
         log_jobs=log_jobs,
     )
+    health = partial(
+        answering,
+        made,
+        health_host,
+        health_port,
+        silent_after=silent_after,
+        stuck_after=health_stuck_after,
+    )
     end = ForcedExit(grace.total_seconds(), made.types_at_work)
     with asyncio.Runner(loop_factory=new_event_loop) as runner, end:
-        runner.run(_work(queue, made, end))
+        runner.run(_work(queue, made, end, health))
 
 
 def _shown(dsn: str) -> str:
     return without_password(find_dsn(dsn) or "")
 
 
-async def _work(queue: Queue, made: Worker, end: ForcedExit) -> None:
+async def _work(
+    queue: Queue,
+    made: Worker,
+    end: ForcedExit,
+    health: Callable[[], AbstractAsyncContextManager[None]],
+) -> None:
     task = asyncio.current_task()
     assert task is not None
     stop: Callable[[], object] = task.cancel  # nothing to drain before the worker has started
@@ -178,7 +218,7 @@ async def _work(queue: Queue, made: Worker, end: ForcedExit) -> None:
 
     end.listen(told)
     try:
-        async with queue, made:
+        async with health(), queue, made:
             stop = made.shut_down
             await made.stopping()
             end.stop()

@@ -9,6 +9,7 @@
     crew.py       workers, and what each runs now
     why.py        why a job, or a type, does not move
     doctor/       what makes a PostgreSQL queue sick
+    ready.py      whether the database answers and the schema fits
     steer.py      pause and resume, priority, time, delete
     measures.py   what a worker measures; histogram.py, how times are counted
 

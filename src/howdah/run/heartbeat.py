@@ -68,6 +68,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="howdah-heartbeat", daemon=True)
         self._first_beat = asyncio.Event()
         self._gone = asyncio.Event()
+        self.beaten_at: float | None = None  # time.monotonic() of the last beat that got through
 
     @property
     def held_up(self) -> dict[str, object] | None:
@@ -121,6 +122,7 @@ class Heartbeat:
                 if connection is None or connection.is_closed():
                     connection = await self._store.connect()
                 await self._beat(connection)
+                self.beaten_at = time.monotonic()
                 self._on_worker_loop(self._first_beat.set)
                 wait, missed = self._every, 0
             except Exception as error:  # whatever it is, a worker without a beat is worse

@@ -107,13 +107,17 @@ def closing() -> str:
 
 
 def grants(producer: str, worker: str, observer: str) -> str:
-    """Return the GRANTs of the three roles, under these names."""
+    """Return the GRANTs of the three roles, under these names: one statement, as script.py's is."""
     names = {"producer": producer, "worker": worker, "observer": observer}
     quoted = {f"howdah_{role}": '"' + name.replace('"', '""') + '"' for role, name in names.items()}
     # in one pass, so that a name is never read again; and not in comments, which end with a line
     placeholder = re.compile("|".join(quoted))
     text = (files("howdah") / "sql" / "grants" / "roles.sql").read_text(encoding="utf-8")
-    return "".join(
+    granted = "".join(
         line if line.startswith("--") else placeholder.sub(lambda found: quoted[found[0]], line)
         for line in text.splitlines(keepends=True)
     )
+    tag = "howdah"
+    while f"${tag}$" in granted:  # a role may have any name
+        tag += "_"
+    return f"do ${tag}$\nbegin\n{granted}\nend;\n${tag}$;\n"

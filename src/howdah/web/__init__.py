@@ -3,6 +3,7 @@
     app.py        puts the parts together: `dashboard(queue, access=…)`
     answer.py     what every answer carries, also one that says no
     gate.py       who may enter, and what a foreign page may not make them do
+    probes.py     whether it lives and can work, for everybody who asks
     visitor.py    the mark of whom the gate let in; routes refuse without it
     paths.py      where a request points to, read in one way for the gate and the routes
     access/       ways to know who it is: a one-time link, a password, a proxy, your own app

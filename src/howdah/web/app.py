@@ -31,6 +31,7 @@ from howdah.web.answer import Answers
 from howdah.web.desk import Desk, Settings, desk_of
 from howdah.web.gate import Gate, checked_token
 from howdah.web.live import Live
+from howdah.web.probes import Probes
 from howdah.web.visitor import closed
 
 TOKEN = "HOWDAH_WEB_TOKEN"  # noqa: S105 - the name of a variable
@@ -67,7 +68,8 @@ def dashboard(
     bound_to = access.credential if isinstance(access, Password) else ""
     seats = Seats(secret or os.environ.get(SECRET), bound_to=bound_to)
     doors = list(access.doors(seats))
-    public = [*doors, Mount("/static", StaticFiles(packages=[("howdah.web", "static")]))]
+    probes = Probes(queue, within).routes()
+    public = [*probes, *doors, Mount("/static", StaticFiles(packages=[("howdah.web", "static")]))]
     shown = pages.all_pages()
     private: list[Route] = [
         *shown,
@@ -88,6 +90,7 @@ def dashboard(
                 token=checked_token(token or os.environ.get(TOKEN)),
                 hosts=hosts,
                 public=public,
+                probes=probes,
                 proxies=Proxies(proxies),
                 throttle=Throttle(),
             ),

@@ -1,7 +1,7 @@
 """Gate: nobody gets in unknown, and no foreign page acts through somebody who is in.
 
 Comes after   answer.py
-Comes before  every page and every call of the API, but for the doors of the access
+Comes before  every page and every call of the API, but for the doors of the access and the probes
 
 An unsafe request must come from our own origin, and must carry the pledge that only a page of ours
 can know. A program that names itself with a bearer token carries nothing that a browser would send
@@ -54,6 +54,7 @@ class Gate:
         token: str | None,
         hosts: Sequence[str],
         public: Sequence[BaseRoute],
+        probes: Sequence[BaseRoute],
         proxies: Proxies,
         throttle: Throttle,
     ) -> None:
@@ -64,6 +65,7 @@ class Gate:
         self._token = token
         self._hosts = [host.lower() for host in hosts]
         self._public = public
+        self._probes = probes  # a prober calls us by whatever address it found us at
         self._proxies = proxies
         self._throttle = throttle  # of wrong tokens
 
@@ -75,7 +77,7 @@ class Gate:
             raise RuntimeError(f"the dashboard does not speak {scope['type']}")
         request = Request(scope, receive)
         remember_client(scope, self._proxies)
-        if not self._is_called_right(request):
+        if not self._is_called_right(request) and not _matches(self._probes, scope):
             refused = "this dashboard does not go by the name in the Host header"
             await PlainTextResponse(refused, 400)(scope, receive, send)
             return
@@ -130,7 +132,7 @@ class Gate:
 
         They are the first of all routes, so no other can take what they match.
         """
-        return any(route.matches(scope)[0] is Match.FULL for route in self._public)
+        return _matches(self._public, scope)
 
     def _is_program(self, request: Request) -> bool:
         said = _bearer(request)
@@ -179,6 +181,10 @@ class Gate:
             return unread.pop() if unread else await receive()
 
         return again
+
+
+def _matches(routes: Sequence[BaseRoute], scope: Scope) -> bool:
+    return any(route.matches(scope)[0] is Match.FULL for route in routes)
 
 
 def _always() -> bool:

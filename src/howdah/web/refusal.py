@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from howdah.errors import (
     BadInput,
@@ -26,6 +26,7 @@ TITLES = {
     404: "Not found",
     405: "Not like this",
     409: "Not now",
+    410: "This link was used",
     413: "Too large",
     429: "Too often",
     503: "The database does not answer",
@@ -61,6 +62,8 @@ def _answer(request: Request, status: int, sentence: str) -> Response:
     path = inner_path(request.scope)
     if path.startswith("/api/"):
         return json_response({"error": {"status": status, "message": sentence}}, status)
+    if path == "/metrics" and status == 401:  # a scraper cannot log in with a form
+        return PlainTextResponse(f"{sentence}\n", status)
     login = request.app.state.login if "app" in request.scope else None
     if status == 401 and login and request.method == "GET":
         return RedirectResponse(outer(request, login), 303)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 from uuid import UUID
@@ -28,6 +29,21 @@ from howdah import (
 )
 
 queue = Queue("postgresql://nowhere/nothing")
+
+
+@dataclass
+class Receipt:
+    number: int
+
+
+@queue.job
+async def pay(number: int) -> Receipt:
+    return Receipt(number)
+
+
+async def paid() -> None:
+    assert_type(await (await pay.enqueue(number=1)).result(), Receipt)
+    assert_type(SyncQueue.of(queue).job_type(pay).enqueue(number=1).result(), Receipt)
 
 
 @queue.job

@@ -1,0 +1,29 @@
+"""Ready: whether the database answers, and holds the schema that this code works with.
+
+One short question, for those who ask again and again: see web/probes.py.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from howdah.errors import HowdahError, SchemaError
+from howdah.observe import look
+from howdah.store import Store, bundle
+
+NO_ANSWER = "the database does not answer"
+NO_FIT = "the schema in the database does not fit this code"
+
+
+async def not_ready(store: Store, within: timedelta = look.WITHIN) -> str | None:
+    """Say in a few words what is missing, without names and numbers; None when all is there."""
+    try:
+        rows = await look.fetch(
+            store, within, "select schema_number, compatible_from from howdah.installed"
+        )
+    except SchemaError:
+        return NO_FIT
+    except (HowdahError, OSError):
+        return NO_ANSWER
+    fits = bool(rows) and rows[0][1] <= bundle.SCHEMA_NUMBER <= rows[0][0]
+    return None if fits else NO_FIT

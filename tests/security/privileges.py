@@ -31,6 +31,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "refuse_max_attempts(integer)": _enqueuers,
     "refuse_used_ids(uuid,uuid)": _enqueuers,
     "refuse_used_ids(uuid[])": _enqueuers,
+    "type_defaults(text)": _enqueuers,
     "refuse_used_id(uuid)": _worker,
     # claim, run, settle
     "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[]"

@@ -6,6 +6,7 @@
     life.py       one job: its waits, its attempts, its events
     failures.py   recent failures, the same errors together
     crew.py       workers, and what each runs now
+    job_types.py  what workers have registered of their types
     why.py        why a job, or a type, does not move
     doctor/       what makes a PostgreSQL queue sick
     steer.py      pause and resume, priority, time, delete
@@ -21,6 +22,13 @@ from howdah.observe.crew import Attempt, WorkerNow, crew
 from howdah.observe.doctor import Check, Diagnosis, Level, examine
 from howdah.observe.failures import FailureGroup, Failures, failures
 from howdah.observe.histogram import Times
+from howdah.observe.job_types import (
+    RegisteredType,
+    misfits,
+    registered_type,
+    unregistered,
+    warn_unregistered,
+)
 from howdah.observe.life import Kind, Life, Span, life
 from howdah.observe.look import TookTooLong
 from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
@@ -57,6 +65,7 @@ __all__ = [
     "Paused",
     "Problem",
     "Reason",
+    "RegisteredType",
     "Span",
     "Summary",
     "Times",
@@ -73,14 +82,18 @@ __all__ = [
     "examine",
     "failures",
     "life",
+    "misfits",
     "overview",
     "page",
     "pause",
     "paused",
     "problems",
+    "registered_type",
     "reprioritise",
     "resume",
     "run_now",
+    "unregistered",
+    "warn_unregistered",
     "why",
     "why_type",
 ]

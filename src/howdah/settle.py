@@ -23,7 +23,17 @@ from uuid import UUID
 
 from howdah.errors import HowdahError
 from howdah.logs import log_named
-from howdah.outcomes import Cancel, Complete, Ending, Fail, Outcome, Release, Retry, Snooze
+from howdah.outcomes import (
+    Cancel,
+    Complete,
+    Ending,
+    Fail,
+    HandBack,
+    Outcome,
+    Release,
+    Retry,
+    Snooze,
+)
 from howdah.reasons import describe, reason_of
 from howdah.states import State, Verb
 from howdah.store import Store, call
@@ -54,6 +64,8 @@ def verb_for(outcome: Outcome) -> Verb:
             return Verb.CANCEL
         case Snooze() | Release():
             return Verb.RELEASE
+        case HandBack():
+            return Verb.HAND_BACK
         case _:
             assert_never(outcome)
 
@@ -268,6 +280,17 @@ class Settler:
                 [o.reason or "failed" for o in fails],
                 [o.traceback for o in fails],
             )
+        elif verb is Verb.HAND_BACK:
+            backs = [o for o in outcomes if isinstance(o, HandBack)]
+            return dict(
+                await call.hand_back(
+                    store,
+                    worker_id,
+                    endings,
+                    [o.reason for o in backs],
+                    [o.signature for o in backs],
+                )
+            )
         elif verb is Verb.CANCEL:
             reasons = [o.reason or "cancelled" for o in outcomes if isinstance(o, Cancel)]
             moved = await call.cancel_held(store, worker_id, endings, reasons)
@@ -315,7 +338,7 @@ class Settler:
     def _log_one(self, verb: Verb, ending: Ending, now: State | None) -> None:
         failed = verb is Verb.FAIL or now is State.FAILED
         level = logging.ERROR if failed else logging.DEBUG
-        if verb is Verb.RETRY and not failed:
+        if verb in (Verb.RETRY, Verb.HAND_BACK) and not failed:
             level = logging.WARNING
         reason = getattr(ending.outcome, "reason", "")
         _log.log(

@@ -50,6 +50,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "fail(text,uuid[],integer[],text[],text[],interval[])": _worker,
     "retry(text,uuid[],integer[],text[],interval[],text[],interval[])": _worker,
     "release(text,uuid[],integer[],interval[])": _worker,
+    "hand_back(text,uuid[],integer[],text[],text[])": _worker,
     "cancel(text,uuid[],integer[],text[],interval[])": _worker,
     "cancel(uuid[],text)": _worker,
     "announce(uuid[])": _worker,

@@ -36,6 +36,7 @@ from howdah.handler import Backoff, Handler, Run, check_job_type
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.jobtype import JobType
 from howdah.observe import steer
+from howdah.observe.job_types import warn_unregistered
 from howdah.observe.why import Why
 from howdah.observe.why import why as explain
 from howdah.reasons import reason_from, shown
@@ -86,6 +87,7 @@ class Queue:
         )
         self._registry = Registry()
         self._follower: Follower | None = None
+        self._asked: set[str] = set()  # types without a function here that were looked up
 
     def another(self) -> Queue:
         """Make the same queue, functions and all, with connections of its own for another loop."""
@@ -233,17 +235,19 @@ class Queue:
             raise BadInput(f"a payload is a mapping of arguments, not {type(data).__name__}")
         if handler is not None:
             encoded = handler.encode((), data or {})
-            standard = (handler.rules.priority, handler.rules.max_attempts)
+            if priority is None:
+                priority = handler.rules.priority
+            if max_attempts is None:
+                max_attempts = handler.rules.max_attempts
         else:
             encoded = payload.encode(dict(data or {}), f"the payload of {job_type!r}")
-            standard = (DEFAULT_PRIORITY, DEFAULT_MAX_ATTEMPTS)
         return room.draft(
             job_type,
             encoded,
-            priority=standard[0] if priority is None else priority,
+            priority=priority,
             run_at=run_at,
             delay=delay,
-            max_attempts=standard[1] if max_attempts is None else max_attempts,
+            max_attempts=max_attempts,
         )
 
     async def enqueue(
@@ -267,6 +271,10 @@ class Queue:
             max_attempts=max_attempts,
         )
         await room.enqueue(self.store, made, conn)
+        known = job_type in self.handlers or job_type in self._asked
+        if not known and conn is None and len(self._asked) < 1000:
+            self._asked.add(job_type)  # once for each name
+            await warn_unregistered(self.store, job_type)
         return self.handle(made.id)
 
     @overload

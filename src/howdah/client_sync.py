@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
 from howdah import portal
@@ -21,8 +21,9 @@ from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.jobtype import JobType
 from howdah.observe.why import Why
-from howdah.registry import ExceptionType, Registration
+from howdah.registry import ExceptionTypes, Registration
 from howdah.run.context import JobContext
+from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State
 from howdah.store.ask import WorkerHealth
 from howdah.store.call import Recovered
@@ -65,7 +66,7 @@ class SyncHandle(Generic[R]):
         """
         yield from portal.each(self._twin.handle(self.id).events(after))
 
-    def cancel(self, reason: str = "cancelled") -> bool:
+    def cancel(self, reason: object = "cancelled") -> bool:
         """Cancel the job, waiting or at work; False when it had already ended."""
         return portal.run(self._twin.handle(self.id).cancel(reason))
 
@@ -110,6 +111,7 @@ class SyncJobType(Generic[P, R]):
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
+        Options add up: what is not given here stays as an earlier `options` said it.
         `run_at` is an instant with a time zone, `delay` a length counted by the server.
         `conn` is a connection or session of the caller's own: the job is then part of the
         caller's transaction.
@@ -130,14 +132,40 @@ class SyncJobType(Generic[P, R]):
             self._twin,
         )
 
-    def enqueue_many(self, drafts: Iterable[Draft | Mapping[str, Any]]) -> int:
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft | Mapping[str, Any]], *, returning: Literal["count"] = "count"
+    ) -> int: ...
+
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft | Mapping[str, Any]], *, returning: Literal["ids"]
+    ) -> list[UUID]: ...
+
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft | Mapping[str, Any]], *, returning: Literal["handles"]
+    ) -> list[SyncHandle[R]]: ...
+
+    def enqueue_many(
+        self,
+        drafts: Iterable[Draft | Mapping[str, Any]],
+        *,
+        returning: Literal["count", "ids", "handles"] = "count",
+    ) -> int | list[UUID] | list[SyncHandle[R]]:
         """Hand over a stream of drafts, or of plain mappings of arguments; returns the count.
 
-        All of them or none; the stream is never held as a whole.
+        All of them or none; the stream is never held as a whole. With `returning="ids"` or
+        `"handles"` those are returned, in the order of the stream, and held in memory.
         """
-        return self._twin.feed(
-            drafts, lambda stream: self._own.enqueue_many(stream), self.asynchronous.conn
+        found: Any = self._twin.feed(
+            drafts,
+            lambda stream: self._own.enqueue_many(stream, returning=returning),
+            self.asynchronous.conn,
         )
+        if returning == "handles":
+            return [SyncHandle(one.id, self._twin) for one in found]
+        return found
 
 
 class SyncRegistration:
@@ -205,6 +233,10 @@ class SyncWorker:
         """How many more jobs this worker could start now."""
         return self.asynchronous.free_slots
 
+    def types_at_work(self) -> str:
+        """Name the types of the jobs at work, for the log. May be called in any thread."""
+        return self.asynchronous.types_at_work()
+
     @property
     def beaten_at(self) -> float | None:
         """When its last beat reached the database, by time.monotonic(); None before the first."""
@@ -241,7 +273,7 @@ class SyncQueue:
         listen_dsn: str | None = None,
         pgbouncer: bool | None = None,
         connections: int = 8,
-        patience: timedelta = timedelta(seconds=30),
+        patience: timedelta | float = timedelta(seconds=30),
     ) -> None:
         self._begin(
             Queue(
@@ -326,9 +358,10 @@ class SyncQueue:
         max_attempts: int = DEFAULT_MAX_ATTEMPTS,
         timeout: timedelta | float | None = None,
         run: Run | None = None,
-        backoff: Backoff | None = None,
-        retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
-        fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+        backoff: Backoff | timedelta | float | None = None,
+        retry_on: ExceptionTypes = Exception,
+        fail_on: ExceptionTypes = (),
+        label: str | None = None,
     ) -> SyncRegistration: ...
 
     def job(
@@ -341,9 +374,10 @@ class SyncQueue:
         max_attempts: int = DEFAULT_MAX_ATTEMPTS,
         timeout: timedelta | float | None = None,
         run: Run | None = None,
-        backoff: Backoff | None = None,
-        retry_on: ExceptionType | tuple[ExceptionType, ...] = Exception,
-        fail_on: ExceptionType | tuple[ExceptionType, ...] = (),
+        backoff: Backoff | timedelta | float | None = None,
+        retry_on: ExceptionTypes = Exception,
+        fail_on: ExceptionTypes = (),
+        label: str | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options."""
         registered = self.asynchronous.job(
@@ -358,6 +392,22 @@ class SyncQueue:
         )
         registration = SyncRegistration(registered, self._twin)
         return registration if function is None else registration(function)
+
+    def on_start(self, hook: StartHook) -> StartHook:
+        """Call this function when an attempt begins: `@queue.on_start`, sync or async."""
+        return self._twin.queue.on_start(hook)
+
+    def on_end(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has ended, however."""
+        return self._twin.queue.on_end(hook)
+
+    def on_retry(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has failed and the job will be tried again."""
+        return self._twin.queue.on_retry(hook)
+
+    def on_failure(self, hook: EndHook) -> EndHook:
+        """Call this function when a job has failed for good."""
+        return self._twin.queue.on_failure(hook)
 
     def draft(
         self,
@@ -402,25 +452,57 @@ class SyncQueue:
             self._twin,
         )
 
-    def enqueue_many(self, drafts: Iterable[Draft], *, conn: Any = None) -> int:
-        """Hand over a stream of drafts of any types: all of them or none; returns the count."""
-        return self._twin.feed(
-            drafts, lambda stream: self._twin.queue.enqueue_many(stream, conn=conn), conn
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft], *, conn: Any = None, returning: Literal["count"] = "count"
+    ) -> int: ...
+
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft], *, conn: Any = None, returning: Literal["ids"]
+    ) -> list[UUID]: ...
+
+    @overload
+    def enqueue_many(
+        self, drafts: Iterable[Draft], *, conn: Any = None, returning: Literal["handles"]
+    ) -> list[SyncHandle[Any]]: ...
+
+    def enqueue_many(
+        self,
+        drafts: Iterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["count", "ids", "handles"] = "count",
+    ) -> int | list[UUID] | list[SyncHandle[Any]]:
+        """Hand over a stream of drafts of any types: all of them or none; returns the count.
+
+        With `returning="ids"` or `"handles"` those, in the order of the stream: they are held in
+        memory, the stream itself never is.
+        """
+        found: Any = self._twin.feed(
+            drafts,
+            lambda stream: self._twin.queue.enqueue_many(stream, conn=conn, returning=returning),
+            conn,
         )
+        if returning == "handles":
+            return [SyncHandle(one.id, self._twin) for one in found]
+        return found
 
     def worker(
         self,
         *,
         concurrency: int = 100,
-        job_types: Iterable[str] | None = None,
+        job_types: Iterable[str] | str | None = None,
         batch_size: int = 2000,
+        threads: int = 16,
         processes: int | None = None,
-        poll: timedelta = timedelta(seconds=1),
-        grace: timedelta = timedelta(seconds=30),
-        silent_after: timedelta = timedelta(seconds=15),
-        stale_after: timedelta = timedelta(minutes=5),
-        upkeep_every: timedelta = timedelta(seconds=1),
+        poll: timedelta | float = timedelta(seconds=1),
+        grace: timedelta | float = timedelta(seconds=30),
+        silent_after: timedelta | float = timedelta(seconds=15),
+        stale_after: timedelta | float = timedelta(minutes=5),
+        upkeep_every: timedelta | float = timedelta(seconds=1),
         worker_id: str | None = None,
+        log_jobs: bool = False,
     ) -> SyncWorker:
         """Make a worker: `with queue.worker(): …`, or `queue.worker().run()`."""
         return SyncWorker(
@@ -428,6 +510,7 @@ class SyncQueue:
                 concurrency=concurrency,
                 job_types=job_types,
                 batch_size=batch_size,
+                threads=threads,
                 processes=processes,
                 poll=poll,
                 grace=grace,
@@ -435,10 +518,13 @@ class SyncQueue:
                 stale_after=stale_after,
                 upkeep_every=upkeep_every,
                 worker_id=worker_id,
+                log_jobs=log_jobs,
             )
         )
 
-    def claim(self, job_types: Sequence[str], batch_size: int = 10, *, worker_id: str) -> list[Job]:
+    def claim(
+        self, job_types: Iterable[str] | str, batch_size: int = 10, *, worker_id: str
+    ) -> list[Job]:
         """Claim jobs for a loop of your own; settle each with its job, which is its lease."""
         return portal.run(self._twin.queue.claim(job_types, batch_size, worker_id=worker_id))
 
@@ -447,24 +533,25 @@ class SyncQueue:
         portal.run(self._twin.queue.complete(job, result))
 
     def complete_many(
-        self, jobs: Sequence[Job | Lease], results: Sequence[Any] | None = None
+        self, jobs: Sequence[Job | Lease] | Job | Lease, results: Sequence[Any] | None = None
     ) -> set[UUID]:
         """Say that attempts ended well; returns the ids that were still yours."""
         return portal.run(self._twin.queue.complete_many(jobs, results))
 
     def fail(
-        self, job: Job | Lease, error: str, *, retry: bool = True, delay: timedelta | float = 0
+        self, job: Job | Lease, error: object, *, retry: bool = True, delay: timedelta | float = 0
     ) -> State:
         """Say that an attempt failed: it is retried while attempts are left, then it has failed.
 
-        Returns where it went; raises StaleLease when it is no longer yours.
+        The error is text, an exception or any object, kept as text. Returns where it went;
+        raises StaleLease when it is no longer yours.
         """
         return portal.run(self._twin.queue.fail(job, error, retry=retry, delay=delay))
 
     def fail_many(
         self,
         jobs: Sequence[Job | Lease],
-        errors: Sequence[str],
+        errors: Sequence[object],
         *,
         retry: bool = True,
         delay: timedelta | float = 0,
@@ -472,11 +559,13 @@ class SyncQueue:
         """Say that attempts failed; returns where each that was still yours went."""
         return portal.run(self._twin.queue.fail_many(jobs, errors, retry=retry, delay=delay))
 
-    def release(self, jobs: Sequence[Job | Lease]) -> set[UUID]:
+    def release(self, jobs: Sequence[Job | Lease] | Job | Lease) -> set[UUID]:
         """Hand jobs back unrun, the attempt not counted; returns the ids that were yours."""
         return portal.run(self._twin.queue.release(jobs))
 
-    def recover_stale_jobs(self, timeout: timedelta = timedelta(minutes=5)) -> list[Recovered]:
+    def recover_stale_jobs(
+        self, timeout: timedelta | float = timedelta(minutes=5)
+    ) -> list[Recovered]:
         """Take jobs from workers that fell silent; `timeout` is for those that never beat."""
         return portal.run(self._twin.queue.recover_stale_jobs(timeout))
 
@@ -484,7 +573,7 @@ class SyncQueue:
         """Let due jobs join the line; workers do this by themselves."""
         return portal.run(self._twin.queue.promote())
 
-    def prune(self, keep: timedelta | None = None) -> list[str]:
+    def prune(self, keep: timedelta | float | None = None) -> list[str]:
         """Forget finished jobs and events older than `keep`; workers do this by themselves."""
         return portal.run(self._twin.queue.prune(keep))
 
@@ -523,11 +612,13 @@ class SyncQueue:
         """Return who is alive, and who was."""
         return portal.run(self._twin.queue.workers())
 
-    def cancel(self, ids: Sequence[UUID | str], reason: str = "cancelled") -> set[UUID]:
-        """Cancel jobs, waiting or at work; returns those that had not ended yet."""
+    def cancel(
+        self, ids: Iterable[UUID | str] | UUID | str, reason: object = "cancelled"
+    ) -> set[UUID]:
+        """Cancel a job or several, waiting or at work; returns those that had not ended yet."""
         return portal.run(self._twin.queue.cancel(ids, reason))
 
-    def requeue(self, ids: Sequence[UUID | str], attempts: int = 1) -> set[UUID]:
+    def requeue(self, ids: Iterable[UUID | str] | UUID | str, attempts: int = 1) -> set[UUID]:
         """Give failed or cancelled jobs more attempts; returns those that were."""
         return portal.run(self._twin.queue.requeue(ids, attempts))
 

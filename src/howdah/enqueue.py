@@ -17,7 +17,7 @@ from uuid import UUID
 from howdah.errors import BadInput
 from howdah.handler import check_job_type
 from howdah.ids import new_id
-from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft
+from howdah.job import Draft
 from howdah.reasons import shown
 from howdah.store import Store, borrowed
 from howdah.store import enqueue as storing
@@ -30,10 +30,10 @@ def draft(
     job_type: str,
     data: str,
     *,
-    priority: int = DEFAULT_PRIORITY,
+    priority: int | None = None,
     run_at: datetime | None = None,
     delay: timedelta | float | None = None,
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+    max_attempts: int | None = None,
     id: UUID | None = None,
 ) -> Draft:
     """Make a draft of an encoded payload, refusing what the database would refuse."""
@@ -41,8 +41,8 @@ def draft(
         id=id or new_id(),
         job_type=check_job_type(job_type),
         data=data,
-        priority=check_priority(priority),
-        max_attempts=check_max_attempts(max_attempts),
+        priority=None if priority is None else check_priority(priority),
+        max_attempts=None if max_attempts is None else check_max_attempts(max_attempts),
         run_at=check_run_at(run_at),
         delay=check_delay(delay, run_at),
     )

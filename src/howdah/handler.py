@@ -84,6 +84,17 @@ def _number(what: str, number: object, least: float, most: float) -> float:
     return float(number)
 
 
+class Misfit(BadInput):
+    """A payload that a function cannot be called with.
+
+    `by_name`: it lacks a field or has one too many, as when it was made by other code.
+    """
+
+    def __init__(self, said: str, *, by_name: bool) -> None:
+        super().__init__(said)
+        self.by_name = by_name
+
+
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What a type of job is run by, unless a single job says otherwise."""
 
@@ -175,7 +186,10 @@ class Handler:
             return cast("msgspec.Struct", self._decoder.decode(data))
         except ValueError as error:  # what msgspec and pydantic raise is one, too
             said = reason_of(error)
-            raise BadInput(f"the payload does not fit {self.job_type}: {said}") from None
+            raise Misfit(
+                f"the payload does not fit {self.job_type}: {said}",
+                by_name=_is_about_names(error, said),
+            ) from None
         except Exception as error:  # whatever a type's own checks raise: the payload is to blame
             raise BadInput(
                 f"the payload does not fit {self.job_type}: {describe(error)}"
@@ -193,6 +207,17 @@ class Handler:
         if self.context_name is not None:
             named[self.context_name] = context
         return self.function(**named)
+
+
+def _is_about_names(error: ValueError, said: str) -> bool:
+    """Whether a payload lacks a field or has one too many, rather than a wrong value."""
+    if "missing required field" in said or "contains unknown field" in said:
+        return True
+    details = getattr(error.__cause__, "errors", None)  # pydantic's
+    if not callable(details):
+        return False
+    kinds = {one.get("type") for one in cast("list[dict[str, Any]]", details())}
+    return bool(kinds) and kinds <= {"missing", "extra_forbidden"}
 
 
 def check_job_type(name: str) -> str:

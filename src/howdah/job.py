@@ -46,8 +46,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: UUID
     job_type: str
     data: str
-    priority: int = DEFAULT_PRIORITY
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    priority: int | None = None  # None: as the workers of its type have registered it
+    max_attempts: int | None = None  # the same
     run_at: datetime | None = None
     delay: timedelta | None = None
     trace: str | None = None  # a W3C traceparent

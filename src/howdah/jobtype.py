@@ -174,7 +174,9 @@ class JobType(Generic[P, R]):
             return await enqueue.enqueue_many(queue.store, made, conn)
         ids = await enqueue.enqueue_many_ids(queue.store, made, conn)
         return (
-            ids if returning == "ids" else [Handle(id, queue.store, queue.follower) for id in ids]
+            ids
+            if returning == "ids"
+            else [Handle(id, queue.store, queue.follower, {self.name: self.handler}) for id in ids]
         )
 
     async def _drafts_async(

@@ -74,7 +74,18 @@ class Release(msgspec.Struct, frozen=True, gc=False):
     """Handed back unrun: the worker stops, or cannot start it soon."""
 
 
-Outcome = Complete | Retry | Snooze | Fail | Cancel | Release
+class HandBack(msgspec.Struct, frozen=True, gc=False):
+    """Handed back because this worker cannot read its payload; one with other code may.
+
+    `signature` is that of this worker's code where only other code helps: if this is the newest,
+    the job fails.
+    """
+
+    reason: str
+    signature: str | None = None
+
+
+Outcome = Complete | Retry | Snooze | Fail | Cancel | Release | HandBack
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 
 import msgspec
 
@@ -24,6 +25,7 @@ _log = log_named("howdah.types")
 
 EVERY = 60.0  # seconds between two times that a worker says it knows its types
 AGAIN = 5.0  # seconds until what failed is tried again
+_LONGEST = timedelta(days=36_500)  # PostgreSQL cannot count the seconds of every timedelta
 
 
 class Registered:
@@ -78,7 +80,7 @@ def _row(handler: Handler) -> dict[str, object]:
         "name": handler.job_type,
         "priority": rules.priority,
         "max_attempts": rules.max_attempts,
-        "timeout": None if timeout is None else f"{timeout.total_seconds():.6f} seconds",
+        "timeout": None if timeout is None else f"{min(timeout, _LONGEST).total_seconds():f} s",
         "run": handler.run,
         "parameters": handler.parameters,
         "signature": handler.signature,

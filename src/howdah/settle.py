@@ -23,7 +23,17 @@ from uuid import UUID
 
 from howdah.errors import HowdahError
 from howdah.logs import log_named
-from howdah.outcomes import Cancel, Complete, Ending, Fail, Outcome, Release, Retry, Snooze
+from howdah.outcomes import (
+    Cancel,
+    Complete,
+    Ending,
+    Fail,
+    HandBack,
+    Outcome,
+    Release,
+    Retry,
+    Snooze,
+)
 from howdah.reasons import describe, reason_of, shortened
 from howdah.states import State, Verb
 from howdah.store import Store, call
@@ -55,6 +65,8 @@ def verb_for(outcome: Outcome) -> Verb:
             return Verb.CANCEL
         case Snooze() | Release():
             return Verb.RELEASE
+        case HandBack():
+            return Verb.HAND_BACK
         case _:
             assert_never(outcome)
 
@@ -272,6 +284,17 @@ class Settler:
                 [o.reason or "failed" for o in fails],
                 [o.traceback for o in fails],
             )
+        elif verb is Verb.HAND_BACK:
+            backs = [o for o in outcomes if isinstance(o, HandBack)]
+            return dict(
+                await call.hand_back(
+                    store,
+                    worker_id,
+                    endings,
+                    [o.reason for o in backs],
+                    [o.signature for o in backs],
+                )
+            )
         elif verb is Verb.CANCEL:
             reasons = [o.reason or "cancelled" for o in outcomes if isinstance(o, Cancel)]
             moved = await call.cancel_held(store, worker_id, endings, reasons)
@@ -319,7 +342,7 @@ class Settler:
     def _log_one(self, verb: Verb, ending: Ending, now: State | None) -> None:
         failed = verb is Verb.FAIL or now is State.FAILED
         level = logging.ERROR if failed else logging.DEBUG
-        if verb is Verb.RETRY and not failed:
+        if verb in (Verb.RETRY, Verb.HAND_BACK) and not failed:
             level = logging.WARNING
         outcome, claim = ending.outcome, ending.claim
         if self._log_jobs and type(outcome) is not Release:

@@ -29,6 +29,7 @@ class Verb(StrEnum):
     RETRY = "retry"
     FAIL = "fail"
     RELEASE = "release"
+    HAND_BACK = "hand_back"
     CANCEL = "cancel"
     RECOVER = "recover"
     REQUEUE = "requeue"
@@ -48,6 +49,10 @@ MOVES: frozenset[tuple[Verb, State, State]] = frozenset(
         (Verb.FAIL, State.RUNNING, State.FAILED),
         (Verb.RELEASE, State.CLAIMED, State.PENDING),
         (Verb.RELEASE, State.RUNNING, State.PENDING),
+        (Verb.HAND_BACK, State.CLAIMED, State.PENDING),
+        (Verb.HAND_BACK, State.RUNNING, State.PENDING),
+        (Verb.HAND_BACK, State.CLAIMED, State.FAILED),
+        (Verb.HAND_BACK, State.RUNNING, State.FAILED),
         (Verb.CANCEL, State.PENDING, State.CANCELLED),
         (Verb.CANCEL, State.CLAIMED, State.CANCELLED),
         (Verb.CANCEL, State.RUNNING, State.CANCELLED),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import pytest
 from howdah import Queue, State
 from howdah.client_sync import SyncQueue
 from tests.cli.support import Cli, started
+from tests.support import Database
 
 
 def test_it_prints_the_id_and_nothing_else(cli: Cli, jobs: SyncQueue) -> None:
@@ -114,3 +116,86 @@ async def test_wait_prints_the_result_and_tells_a_failure_apart(queue: Queue, ds
             assert (waiting.returncode, rest) == (code, printed)
             assert (await queue.get(id)).status.finished
             assert ("error: the job is failed: ValueError: only what" in stderr) == (code == 1)
+
+
+# ── against what workers have registered ──
+
+
+@pytest.fixture
+def db(dsn: str) -> Generator[Database]:
+    """The database that the command line works on."""
+    made = Database(dsn)
+    yield made
+    made.close()
+
+
+RESIZE = """
+    select howdah.register_job_types('w', '[{"name": "resize", "priority": 30, "max_attempts": 1,
+        "signature": "x", "parameters": [
+            {"name": "path", "type": "str", "required": true},
+            {"name": "width", "type": "int", "required": false}]}, {"name": "untold"}]')
+"""
+
+
+def test_what_is_not_said_comes_from_the_type(cli: Cli, jobs: SyncQueue, db: Database) -> None:
+    db.execute(RESIZE)
+    job = jobs.get(cli.ok("enqueue", "resize", "path=a.png").strip())
+    assert (job.priority, job.max_attempts) == (30, 1)
+    said = cli.ok("enqueue", "resize", "path=a", "--priority", "100", "--max-attempts", "3")
+    job = jobs.get(said.strip())
+    assert (job.priority, job.max_attempts) == (100, 3)
+
+
+def test_a_type_that_nobody_registered_is_taken_with_a_warning(
+    cli: Cli, jobs: SyncQueue, db: Database
+) -> None:
+    db.execute(RESIZE)
+    done = cli("enqueue", "rezise", "path=a.png")
+    assert done.exit_code == 0
+    assert "warning: no worker has ever registered 'rezise'; did you mean 'resize'?" in done.stderr
+    assert done.stderr.count("rezise") == 1
+    assert jobs.get(done.stdout.strip()).job_type == "rezise"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "the payload does not fit resize: missing 'path' (str)."),
+        (["path=a", "widht=3"], "unknown 'widht', did you mean 'width'?"),
+        (
+            ["pth=a", "x=3"],
+            "missing 'path' (str); unknown 'pth', did you mean 'path'?; unknown 'x'",
+        ),
+    ],
+)
+def test_a_payload_that_no_live_worker_can_read_is_refused(
+    cli: Cli, jobs: SyncQueue, db: Database, arguments: list[str], says: str
+) -> None:
+    db.execute(RESIZE)
+    refused = cli("enqueue", "resize", *arguments)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert says in refused.stderr
+    assert "--force" in refused.stderr
+    assert db.value("select count(*) from howdah.jobs") == 0
+    forced = cli("enqueue", "resize", *arguments, "--force")
+    assert (forced.exit_code, "warning: " in forced.stderr) == (0, True)
+    assert jobs.get(forced.stdout.strip()).job_type == "resize"
+
+
+def test_where_no_worker_was_seen_of_late_it_is_only_a_warning(
+    cli: Cli, jobs: SyncQueue, db: Database
+) -> None:
+    db.execute(RESIZE)
+    db.execute("update howdah.job_types set last_seen_at = now() - interval '1 hour'")
+    done = cli("enqueue", "resize", "x=1")
+    assert (done.exit_code, "warning: the payload does not fit" in done.stderr) == (0, True)
+
+
+@pytest.mark.parametrize("parameters", ["[1]", '["x"]', '[{"name": 3}]'])
+def test_parameters_that_were_not_told_or_make_no_sense_are_not_checked(
+    cli: Cli, jobs: SyncQueue, db: Database, parameters: str
+) -> None:
+    db.execute(RESIZE)
+    db.execute(f"update howdah.job_types set parameters = '{parameters}' where name = 'resize'")
+    for name in ("resize", "untold"):
+        assert cli("enqueue", name, "x=1").stderr == ""

@@ -211,19 +211,16 @@ async def test_a_type_nobody_here_knows_is_left_for_those_who_do(queue: Queue) -
     assert (await queue.counts())["known"] == {State.COMPLETED: 1}
 
 
-async def test_a_payload_that_does_not_fit_fails_at_once_and_is_not_retried(queue: Queue) -> None:
+async def test_a_payload_with_a_wrong_value_fails_at_once_and_is_not_retried(queue: Queue) -> None:
     @queue.job(max_attempts=5)
     async def resize(path: str, width: int) -> None: ...
 
     other_release = Queue(queue.store.shown_dsn)
     handle = await other_release.enqueue("resize", {"path": "a.png", "width": "wide"})
-    missing = await other_release.enqueue("resize", {"path": "a.png"})
     await other_release.close()
     async with queue.worker():
         with pytest.raises(JobFailed, match=r"does not fit resize: Expected `int`, got `str`"):
             await queue.handle(handle.id).result(timeout=10)
-        with pytest.raises(JobFailed, match="missing required field `width`"):
-            await queue.handle(missing.id).result(timeout=10)
     assert (await queue.get(handle.id)).attempts == 1
 
 

@@ -31,6 +31,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "refuse_max_attempts(integer)": _enqueuers,
     "refuse_used_ids(uuid,uuid)": _enqueuers,
     "refuse_used_ids(uuid[])": _enqueuers,
+    "type_defaults(text)": _enqueuers,
     "refuse_used_id(uuid)": _worker,
     # claim, run, settle
     "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[]"
@@ -49,6 +50,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "fail(text,uuid[],integer[],text[],text[],interval[])": _worker,
     "retry(text,uuid[],integer[],text[],interval[],text[],interval[])": _worker,
     "release(text,uuid[],integer[],interval[])": _worker,
+    "hand_back(text,uuid[],integer[],text[],text[])": _worker,
     "cancel(text,uuid[],integer[],text[],interval[])": _worker,
     "cancel(uuid[],text)": _worker,
     "announce(uuid[])": _worker,

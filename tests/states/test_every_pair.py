@@ -79,6 +79,8 @@ FENCED: dict[str, Act] = {
     "fail": lambda db, case, lease: db.fail([lease]),
     "release": lambda db, case, lease: db.release([lease]),
     "release later": lambda db, case, lease: db.release([lease], HOUR),
+    "hand_back": lambda db, case, lease: db.hand_back([lease]),
+    "hand_back for good": lambda db, case, lease: db.hand_back([lease], signature="the newest"),
     "cancel by its worker": lambda db, case, lease: db.cancel_held([lease]),
 }
 UNFENCED: dict[str, Act] = {
@@ -121,6 +123,8 @@ def target_of(act: str, stage: str, *, last: bool) -> State | None:
     if act == "cancel by its worker" and state_at(stage) is State.PENDING:
         return None  # nobody holds it
     listed = {target for v, source, target in MOVES if (v, source) == (verb, state_at(stage))}
+    if listed and verb is Verb.HAND_BACK:
+        return State.FAILED if act == "hand_back for good" else State.PENDING
     if listed == {State.PENDING, State.FAILED}:
         return State.FAILED if last else State.PENDING
     assert len(listed) <= 1, f"{verb} of a {stage} job may lead to {listed}"

@@ -40,6 +40,7 @@ FUNCTIONS_OF_A_PRODUCER = {
     "option",
     *("hand_over", "somebody_sleeps", "ring", "relaxed", "wait_for_disk"),
     *("is_new_id", "payload_fits", "refuse_max_attempts", "refuse_used_ids"),
+    "type_defaults",
 }
 FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),

@@ -249,6 +249,17 @@ class Session:
     def release(self, claims: Claims, delay: timedelta | None = None) -> set[UUID]:
         return self._verb("release", claims, "%s::interval[]", [delay] * len(claims))
 
+    def hand_back(
+        self, claims: Claims, error: str = "missing field", signature: str | None = None
+    ) -> set[UUID]:
+        said = [error] * len(claims), [signature] * len(claims)
+        more = "%s::text[], %s::text[]"
+        worker, ids, attempts = lease_arguments(claims)
+        rows = self.rows(
+            f"select id from howdah.hand_back(%s, %s, %s, {more})", worker, ids, attempts, *said
+        )
+        return {row["id"] for row in rows}
+
     def cancel(self, *ids: UUID, reason: str = "cancelled") -> set[UUID]:
         return set(self.column("select howdah.cancel(%s::uuid[], %s::text)", list(ids), reason))
 

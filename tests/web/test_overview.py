@@ -118,8 +118,8 @@ async def test_parts_that_took_too_long_are_named(client: httpx.AsyncClient, que
     async with queue.store.acquire() as connection:
         await connection.execute(
             "create or replace function howdah.scheduled(p_cap int default 10000) returns table "
-            "(job_type text, jobs bigint, retrying bigint, first_due timestamptz) language sql "
-            "as $$ select 'x', 1, 1, now() from pg_sleep(60) $$"
+            "(job_type text, jobs bigint, retrying bigint, first_due timestamptz, unread bigint) "
+            "language sql as $$ select 'x', 1, 1, now(), 0 from pg_sleep(60) $$"
         )
     shown = (await client.get("/")).text
     assert "These took too long to count and are missing: scheduled." in shown

@@ -252,7 +252,6 @@ def test_a_worker_in_another_language_registers_with_a_name_alone(db: Database) 
         '[{"name": ""}]',
         '[{"name": "a\\n"}]',
         '[{"name": "a", "max_attempts": 0}]',
-        '[{"name": "a", "max_attempts": 1000000}]',
         '[{"name": "a", "parameters": {}}]',
         '[{"name": "a", "label": ""}]',
         '[{"name": "a", "timeout": "-1 s"}]',
@@ -266,6 +265,12 @@ def test_what_makes_no_sense_or_is_too_large_is_refused(db: Database, types: str
     with pytest.raises(psycopg.Error):
         register(db, types)
     assert db.value("select count(*) from howdah.job_types") == 0
+
+
+@pytest.mark.engine
+def test_more_attempts_than_the_limit_are_cut_to_it(db: Database) -> None:
+    register(db, '[{"name": "mail", "max_attempts": 1000000}]')
+    assert db.value("select max_attempts from howdah.job_types") == 1000
 
 
 @pytest.mark.engine

@@ -11,10 +11,13 @@ import click
 import msgspec
 
 from howdah import Queue
+from howdah import enqueue as room
 from howdah.cli import ground, options
 from howdah.cli.ground import Exit
 from howdah.cli.options import dsn_option, json_option
+from howdah.errors import BadInput
 from howdah.job import Job
+from howdah.observe import misfits, registered_type, unregistered
 from howdah.states import State
 
 
@@ -26,7 +29,8 @@ from howdah.states import State
     "--priority",
     type=options.priority,
     metavar="N|NAME",
-    help="A whole number, explicit (150), discovered (100, the default) or backfill (30).",
+    help="A whole number, explicit (150), discovered (100) or backfill (30).  "
+    "[default: as its workers say, else 100]",
 )
 @click.option(
     "--delay",
@@ -37,7 +41,10 @@ from howdah.states import State
 @click.option(
     "--run-at", type=options.instant, metavar="INSTANT", help="Not before: 2030-01-31T18:00:00Z."
 )
-@click.option("--max-attempts", type=int, help="How often to try.  [default: 3]")
+@click.option(
+    "--max-attempts", type=int, help="How often to try.  [default: as its workers say, else 3]"
+)
+@click.option("--force", is_flag=True, help="Hand it over although its workers could not read it.")
 @click.option("--wait", is_flag=True, help="Wait for its end and print the result.")
 @json_option
 @dsn_option
@@ -49,6 +56,7 @@ def enqueue(
     delay: timedelta | None,
     run_at: datetime | None,
     max_attempts: int | None,
+    force: bool,
     wait: bool,
     as_json: bool,
     dsn: str | None,
@@ -61,13 +69,15 @@ def enqueue(
         howdah enqueue resize path=a.png width=320
         howdah enqueue resize --data '{"path": "a.png", "width": 320}'
 
-    KEY=VALUE comes on top of --data. The payload is checked by the worker, which knows the
-    function. With --wait, the exit code is 0 for a completed job and 1 for any other end.
+    KEY=VALUE comes on top of --data. The names of the arguments are compared with what the workers
+    of the type have registered; the values are checked by the worker, which knows the function.
+    With --wait, the exit code is 0 for a completed job and 1 for any other end.
     """  # noqa: D301 - \b keeps click from rewrapping
     payload = _payload(data, arguments)
 
     async def work(queue: Queue) -> Job | None:
-        handle = await queue.enqueue(
+        await _check(queue, job_type, payload, force)
+        made = queue.draft(
             job_type,
             payload,
             priority=priority,
@@ -75,6 +85,8 @@ def enqueue(
             run_at=run_at,
             max_attempts=max_attempts,
         )
+        await room.enqueue(queue.store, made)
+        handle = queue.handle(made.id)
         if not as_json:
             ground.show(str(handle.id))
         elif not wait:
@@ -95,6 +107,21 @@ def enqueue(
     else:
         ground.complain(f"the job is {job.status}: {job.last_error}")
     ground.leave(Exit.OK if job.status is State.COMPLETED else Exit.FAILED)
+
+
+async def _check(queue: Queue, job_type: str, payload: dict[str, Any], force: bool) -> None:
+    """Compare a payload with what workers have registered; refuse what no live one can read."""
+    known = await registered_type(queue.store, job_type)
+    if known is None:
+        if (said := await unregistered(queue.store, job_type)) is not None:
+            ground.warn(f"{said}. The job waits until one does.")
+        return
+    if known.parameters is None or not (said := misfits(known.parameters, payload)):
+        return
+    problem = f"the payload does not fit {job_type}: {'; '.join(said)}"
+    if known.live and not force:
+        raise BadInput(f"{problem}. With --force it is handed over all the same.")
+    ground.warn(f"{problem}. The job waits for a worker that can read it.")
 
 
 def _payload(data: str | None, arguments: Sequence[str]) -> dict[str, Any]:

@@ -141,6 +141,11 @@ def complain(text: str) -> None:
     remark(text, "error: ", "bold red")
 
 
+def warn(text: str) -> None:
+    """Say what may be wrong, in one line that begins in yellow."""
+    remark(text, "warning: ", "bold yellow")
+
+
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """Make a table with these headings; those of numbers are set to the right."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")

@@ -7,6 +7,7 @@
     life.py       one job: its waits, its attempts, its events
     failures.py   recent failures, the same errors together
     crew.py       workers, and what each runs now
+    job_types.py  what workers have registered of their types
     why.py        why a job, or a type, does not move
     doctor/       what makes a PostgreSQL queue sick
     ready.py      whether the database answers and the schema fits
@@ -23,6 +24,13 @@ from howdah.observe.crew import Attempt, WorkerNow, crew
 from howdah.observe.doctor import Check, Diagnosis, Level, examine
 from howdah.observe.failures import FailureGroup, Failures, failures
 from howdah.observe.histogram import Times
+from howdah.observe.job_types import (
+    RegisteredType,
+    misfits,
+    registered_type,
+    unregistered,
+    warn_unregistered,
+)
 from howdah.observe.life import Kind, Life, Span, life
 from howdah.observe.look import TookTooLong
 from howdah.observe.over_time import OverTime, Point, Range, over_time
@@ -63,6 +71,7 @@ __all__ = [
     "Problem",
     "Range",
     "Reason",
+    "RegisteredType",
     "Span",
     "Summary",
     "Times",
@@ -79,15 +88,19 @@ __all__ = [
     "examine",
     "failures",
     "life",
+    "misfits",
     "over_time",
     "overview",
     "page",
     "pause",
     "paused",
     "problems",
+    "registered_type",
     "reprioritise",
     "resume",
     "run_now",
+    "unregistered",
+    "warn_unregistered",
     "why",
     "why_type",
 ]

@@ -120,6 +120,12 @@ class Measures:
                 own = [ending for ending in own if type(ending.outcome) is not Release]
                 if not own:
                     continue
+            if verb is Verb.HAND_BACK:  # nothing has run; those that failed count as failed
+                if isinstance(moved, dict):
+                    gone = sum(moved[ending.claim.id] is State.FAILED for ending in own)
+                    if gone:
+                        self._tallies[job_type].counts["failed"] += gone
+                continue
             tally = self._tallies[job_type]
             if verb is Verb.RETRY and isinstance(moved, dict):
                 gone = sum(moved[ending.claim.id] is State.FAILED for ending in own)

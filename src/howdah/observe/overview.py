@@ -55,6 +55,7 @@ class TypeNow(msgspec.Struct, frozen=True, kw_only=True):
     oldest: timedelta | None = None  # how long the first of them has stood there
     scheduled: Count = Count()  # waiting for their time
     retrying: int = 0  # of those, after a failed attempt
+    unread: int = 0  # and handed back by workers that cannot read their payload
     next_due: datetime | None = None
     claimed: int = 0
     running: int = 0
@@ -166,8 +167,9 @@ class _Looking:
         for row in await self._part(
             "scheduled", "select * from howdah.scheduled($1)", self._cap + 1
         ):
-            job_type, jobs, retrying, due = row
+            job_type, jobs, retrying, due, unread = row
             self._know(job_type, scheduled=capped(jobs, self._cap), retrying=retrying, next_due=due)
+            self._know(job_type, unread=unread)
         for job_type, status, jobs in await self._part(
             "running", "select * from howdah.held($1)", 10 * self._cap
         ):

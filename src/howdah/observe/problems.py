@@ -28,7 +28,8 @@ STUCK = timedelta(minutes=5)  # that a stranger may hold a job
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Something to look at."""
 
-    kind: str  # stuck, failing, nobody_listens, falling_behind, paused, late, or a check's name
+    # stuck, failing, unread, nobody_listens, falling_behind, paused, late, or a check's name
+    kind: str
     level: Level
     sentence: str
     advice: str
@@ -125,6 +126,17 @@ def _of_type(one: TypeNow) -> Generator[Problem]:
                 "something that is slow.",
                 job_type=name,
             )
+    if one.unread:
+        they, them = ("It waits", "it") if one.unread == 1 else ("They wait", "them")
+        yield Problem(
+            kind="unread",
+            level=Level.WARNING,
+            sentence=f"{jobs(one.unread)} of {name} cannot be read by the workers that met {them}. "
+            f"{they} for a worker that can.",
+            advice="`howdah why ID` names the field. Start the newer workers, or cancel what was "
+            "enqueued by mistake.",
+            job_type=name,
+        )
     bad = (one.failure_rate or 0.0) * _attempts(one)
     if one.failure_rate is not None and one.failure_rate >= FAILING and bad >= ENOUGH:
         yield Problem(

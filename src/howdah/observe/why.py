@@ -32,6 +32,7 @@ class Reason(StrEnum):
 
     NOT_DUE = "not_due"
     WAITING_FOR_RETRY = "waiting_for_retry"
+    UNREAD = "unread"  # the workers that met it cannot read its payload
     PAUSED = "paused"
     NOBODY_LISTENS = "nobody_listens"  # no live worker knows the type
     NOBODY_PROMOTES = "nobody_promotes"  # it is due, and no worker runs to let it in line
@@ -53,6 +54,7 @@ class Reason(StrEnum):
 
 
 _STAYS = {
+    Reason.UNREAD,
     Reason.PAUSED,
     Reason.NOBODY_LISTENS,
     Reason.NOBODY_PROMOTES,
@@ -68,7 +70,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     job_type: str
     job_id: UUID | None = None
-    until: datetime | None = None  # not due, or waiting for a retry, until then
+    until: datetime | None = None  # not due, waiting for a retry, or unread, until then
     worker_id: str | None = None  # who has it
     listeners: list[str] = msgspec.field(default_factory=list[str])  # live workers of the type
     slots: int = 0  # of those
@@ -89,7 +91,8 @@ async def why(store: Store, id: UUID, *, within: timedelta = look.WITHIN) -> Why
         store,
         within,
         "select j.*, howdah.clock() as now, w.beat_at, w.silent_after, "
-        "w.info->'held_up' as held_up "
+        "w.info->'held_up' as held_up, "
+        "j.unread_since + howdah.option('fail_unread_after')::interval as unread_until "
         "from howdah.jobs_by_id(array[$1::uuid]) as j "
         "left join howdah.workers as w on w.id = j.worker_id",
         id,
@@ -103,6 +106,8 @@ async def why(store: Store, id: UUID, *, within: timedelta = look.WITHIN) -> Why
     if status is not State.PENDING:
         return _held(row, status)
     known: dict[str, Any] = {"job_type": row["job_type"], "job_id": id}
+    if row["unread_since"] is not None:
+        return _unread(row, known)
     pause = (await paused(store, within=within)).get(row["job_type"])
     if row["place"] is None:
         return _not_in_line(row, pause, known)
@@ -172,6 +177,20 @@ def _holding(row: asyncpg.Record) -> str:
     return (
         f" No thread of that worker could run for {length(timedelta(seconds=held_up.seconds))}: "
         f'{who} holds the GIL, and should be registered with run="process".'
+    )
+
+
+def _unread(row: asyncpg.Record, known: dict[str, Any]) -> Why:
+    """Say who could not read it, and how long it waits for somebody who can."""
+    until: datetime = row["unread_until"]
+    said = _short(row["last_error"] or "a worker cannot read its payload")
+    return Why(
+        reason=Reason.UNREAD,
+        sentence=f"{said[0].upper()}{said[1:]}. It was first handed back "
+        f"{length(row['now'] - row['unread_since'])} ago and waits for a worker that can read it, "
+        f"until {instant(until)}.",
+        until=until,
+        **known,
     )
 
 

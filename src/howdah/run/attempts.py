@@ -22,10 +22,10 @@ from typing import Any
 from uuid import UUID
 
 from howdah.errors import BadInput
-from howdah.handler import Handler
+from howdah.handler import Handler, Misfit
 from howdah.job import Claim
 from howdah.logs import log_named
-from howdah.outcomes import Ending, Fail, Outcome, Release
+from howdah.outcomes import Ending, Fail, HandBack, Outcome, Release
 from howdah.reasons import describe, reason_of
 from howdah.run.attempt import (
     outcome_of_error,
@@ -245,7 +245,7 @@ class Attempts:
         try:
             arguments = handler.decode(claim.data)
         except BaseException as error:  # a type's own checks may raise anything
-            outcome = _outcome_of_bad_payload(error)
+            outcome = _outcome_of_bad_payload(error, handler)
         else:
             try:
                 if handler.awaits_only:  # what most jobs are, without a step between
@@ -315,7 +315,7 @@ class Attempts:
         try:
             arguments = handler.decode(attempt.claim.data)
         except BaseException as error:  # a type's own checks may raise anything
-            self._end(attempt, _outcome_of_bad_payload(error))
+            self._end(attempt, _outcome_of_bad_payload(error, handler))
             return
         try:
             call = self._submit(attempt, handler, arguments)
@@ -446,7 +446,9 @@ class Attempts:
         )
 
 
-def _outcome_of_bad_payload(error: BaseException) -> Fail:
+def _outcome_of_bad_payload(error: BaseException, handler: Handler) -> Outcome:
+    if isinstance(error, Misfit):
+        return HandBack(reason_of(error), None if error.by_name else handler.signature)
     if isinstance(error, BadInput):
         return Fail(reason_of(error))
     return outcome_of_trouble("the payload could not be read", error)

@@ -232,6 +232,25 @@ async def retry(
     return {row[0]: State(row[1]) for row in rows}
 
 
+async def hand_back(
+    store: Store,
+    worker_id: str,
+    endings: Sequence[Ending],
+    errors: Sequence[str],
+    signatures: Sequence[str | None],
+) -> dict[UUID, State]:
+    ids, attempts, _ = _leases(endings)
+    rows = await store.fetch(
+        "select id, status from howdah.hand_back($1, $2, $3, $4, $5)",
+        worker_id,
+        ids,
+        attempts,
+        list(errors),
+        list(signatures),
+    )
+    return {row[0]: State(row[1]) for row in rows}
+
+
 async def release(
     store: Store,
     worker_id: str,

@@ -30,6 +30,7 @@ _ENQUEUE = "call howdah.hand_over($1, $2, $3, $4, $5, $6, $7)"
 _ENQUEUE_TRACED = "call howdah.hand_over($1, $2, $3, $4, $5, $6, $7, $8)"
 _COLUMNS = ("id", "job_type", "data", "priority", "max_attempts")
 _COPIED = "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), howdah.wake($4)"
+_DEFAULTS = "select priority, max_attempts from howdah.type_defaults($1)"
 _WAITING = "select count(*) from howdah.enqueue_many($1)"
 
 BATCH = 1000  # drafts per statement
@@ -94,6 +95,9 @@ async def _write(store: Store, streamed: _Streamed) -> None:
                 records=streamed.records(),
                 timeout=COPYING,
             )
+            if (name := streamed.unknown_type) is not None:
+                row = (await connection.fetch(_DEFAULTS, name))[0]
+                streamed.defaults[name] = (row[0], row[1])
             if waiting := streamed.take_waiting():
                 await connection.fetchval(_WAITING, as_json(waiting))
         if streamed.first is not None:
@@ -112,7 +116,8 @@ _Record = tuple[object, ...]
 class _Streamed:
     """Drafts on their way into COPY, and what the database is to be told of them afterwards.
 
-    COPY takes jobs that are due at once. Those with a time are put aside, a batch at a time.
+    COPY takes jobs that are due at once. Those with a time are put aside, a batch at a time. At a
+    draft that leaves its priority or max_attempts to its type, COPY stops until those are known.
     """
 
     def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft], *, traced: bool) -> None:
@@ -129,6 +134,13 @@ class _Streamed:
         self.max_attempts = 0
         self._waiting: list[Draft] = []
         self._waiting_size = 0
+        self.defaults: dict[str, tuple[int, int]] = {}  # of types that drafts left it to
+        self._kept: Draft | None = None  # whose type's are not known
+
+    @property
+    def unknown_type(self) -> str | None:
+        """The type whose priority and max_attempts must be known to go on."""
+        return None if self._kept is None else self._kept.job_type
 
     def take_waiting(self) -> list[Draft]:
         """Return the drafts that were put aside, once."""
@@ -143,9 +155,12 @@ class _Streamed:
 
     def _records(self, drafts: Iterator[Draft]) -> Generator[_Record]:
         try:
+            if self._kept is not None:
+                yield self._record(self._kept)
+                self._kept = None
             for draft in drafts:
                 if self._waits(draft):
-                    if is_full(self._waiting, self._waiting_size):
+                    if self._kept is not None or is_full(self._waiting, self._waiting_size):
                         return
                 else:
                     yield self._record(draft)
@@ -156,9 +171,12 @@ class _Streamed:
 
     async def _records_async(self, drafts: AsyncIterator[Draft]) -> AsyncGenerator[_Record]:
         try:
+            if self._kept is not None:
+                yield self._record(self._kept)
+                self._kept = None
             async for draft in drafts:
                 if self._waits(draft):
-                    if is_full(self._waiting, self._waiting_size):
+                    if self._kept is not None or is_full(self._waiting, self._waiting_size):
                         return
                 else:
                     yield self._record(draft)
@@ -168,25 +186,35 @@ class _Streamed:
             raise
 
     def _waits(self, draft: Draft) -> bool:
-        """Check a draft, and put it aside if it has a time of its own."""
+        """Check a draft, and put it aside if it has a time of its own or asks for its type's."""
         check_size(check_draft(draft), self.limit)
         self.count += 1
         if draft.delay is None and draft.run_at is None:
-            return False
+            if draft.priority is not None and draft.max_attempts is not None:
+                return False
+            if draft.job_type in self.defaults:
+                return False
+            self._kept = draft
+            return True
         self._waiting.append(draft)
         self._waiting_size += len(draft.data)
         return True
 
     def _record(self, draft: Draft) -> _Record:
         self.ready_types.add(draft.job_type)
-        self.max_attempts = max(self.max_attempts, draft.max_attempts)
+        priority, max_attempts = draft.priority, draft.max_attempts
+        if priority is None or max_attempts is None:
+            usual = self.defaults[draft.job_type]
+            priority = usual[0] if priority is None else priority
+            max_attempts = usual[1] if max_attempts is None else max_attempts
+        self.max_attempts = max(self.max_attempts, max_attempts)
         if self.first is None or self.last is None:
             self.first = self.last = draft.id
         elif draft.id > self.last:  # nearly always: ids are made in the order of time
             self.last = draft.id
         elif draft.id < self.first:
             self.first = draft.id
-        record = (draft.id, draft.job_type, draft.data, draft.priority, draft.max_attempts)
+        record = (draft.id, draft.job_type, draft.data, priority, max_attempts)
         return (*record, draft.trace) if self.traced else record
 
 

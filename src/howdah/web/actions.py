@@ -21,7 +21,7 @@ from howdah import enqueue as room
 from howdah import observe, payload
 from howdah.client import Queue
 from howdah.errors import BadInput
-from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft
+from howdah.job import Draft
 from howdah.observe.wording import jobs
 from howdah.states import State
 from howdah.web.desk import Desk
@@ -128,9 +128,9 @@ def _draft(
     return room.draft(
         job_type,
         text,
-        priority=DEFAULT_PRIORITY if priority is None else priority,
+        priority=priority,
         delay=delay,
-        max_attempts=DEFAULT_MAX_ATTEMPTS if max_attempts is None else max_attempts,
+        max_attempts=max_attempts,
     )
 
 

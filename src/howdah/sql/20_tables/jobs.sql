@@ -33,6 +33,7 @@ create table howdah.jobs (
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
     watched        bool         not null default false, -- somebody follows it: changes are announced
     trace          varchar(200),                        -- a W3C traceparent: whose request this serves
+    unread_since   howdah.instant,                      -- since when workers hand it back that cannot read its payload
     finished_on    date         not null default (now() at time zone 'utc')::date
 ) partition by list (status);
 

@@ -3,6 +3,7 @@
 -- Hands one job over. It stands in line at once, or waits for `p_run_at` (an instant) or
 -- `p_delay` (counted by the server's clock, whatever the client's says).
 --
+--   p_priority, p_max_attempts   null: as the type's workers have registered it; 100 and 3 where none has
 --   p_id     made by the caller, who then knows it before the commit; else made here. The id of a job that
 --            is kept is refused, live (23505) or ended (HW002)
 --   p_trace  a W3C traceparent, so that the run joins the trace of the request
@@ -13,9 +14,9 @@
 create or replace function howdah.enqueue(
     p_job_type      text,
     p_data          jsonb        default '{}',
-    p_priority      int          default 100,
+    p_priority      int          default null,
     p_run_at        timestamptz  default null,
-    p_max_attempts  int          default 3,
+    p_max_attempts  int          default null,
     p_id            uuid         default null,
     p_delay         interval     default null,
     p_trace         text         default null
@@ -37,6 +38,10 @@ begin
     end if;
     if v_run_at is not null then
         v_ready := v_run_at <= howdah.clock();
+    end if;
+    if p_priority is null or p_max_attempts is null then
+        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts)
+        into p_priority, p_max_attempts from howdah.type_defaults(p_job_type) as d;
     end if;
     if p_max_attempts > 3 then  -- the least that the limit can be
         perform howdah.refuse_max_attempts(p_max_attempts);

@@ -27,7 +27,11 @@ begin
 
     with drafts as materialized (
         select coalesce(d.id, howdah.new_id()) as id, d.job_type, coalesce(d.data, '{}') as data,
-               coalesce(d.priority, 100) as priority, coalesce(d.max_attempts, 3) as max_attempts,
+               -- looked up only for those that say nothing
+               coalesce(d.priority, (select t.priority from howdah.job_types as t where t.name = d.job_type), 100)
+                   as priority,
+               coalesce(d.max_attempts, (select t.max_attempts from howdah.job_types as t where t.name = d.job_type), 3)
+                   as max_attempts,
                coalesce(v_now + d.delay, d.run_at) as run_at, d.trace, d.nth, d.id as given_id
         from rows from (jsonb_to_recordset(p_jobs) as (
                  id uuid, job_type text, data jsonb, priority int, run_at timestamptz,

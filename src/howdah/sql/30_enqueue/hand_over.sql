@@ -31,6 +31,10 @@ begin
     -- was made within the last minute. To look for that id among the ended jobs is left out: it takes as long as
     -- the INSERT, and clients make a new id for every call.
     if v_at_once and howdah.is_new_id(p_id, 60) then
+        if p_priority is null or p_max_attempts is null then
+            select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts)
+            into p_priority, p_max_attempts from howdah.type_defaults(p_job_type) as d;
+        end if;
         if p_max_attempts operator(pg_catalog.>) 3 then
             perform howdah.refuse_max_attempts(p_max_attempts);
         end if;

@@ -6,6 +6,9 @@
 -- never meet it): it refuses what is half held or used an id again, sends what is not due yet out of
 -- the line, gives what was created earlier its earlier place, counts what was inserted as
 -- finished and wakes idle workers.
+--
+-- Where the type has registered other defaults, a priority of 100 and a max_attempts of 3 are taken for silence: a
+-- trigger cannot tell a column that was left out from one that was given its default. Who means 100 or 3 calls enqueue.
 
 create or replace function howdah.take_plain_insert() returns trigger
 language plpgsql volatile security definer
@@ -28,6 +31,15 @@ begin
         where status = 'pending'
           and place is distinct from case when run_at > howdah.clock() then null else created_at end
     ));
+
+    if exists (select from howdah.job_types as t where t.priority <> 100 or t.max_attempts <> 3) then
+        update howdah.jobs_live as j
+        set priority = case j.priority when 100 then t.priority else j.priority end,
+            max_attempts = case j.max_attempts when 3 then t.max_attempts else j.max_attempts end
+        from inserted as i join howdah.job_types as t on t.name = i.job_type
+        where i.status = 'pending' and j.id = any (array[i.id])
+          and ((i.priority = 100 and t.priority <> 100) or (i.max_attempts = 3 and t.max_attempts <> 3));
+    end if;
 
     insert into howdah.finished_counts (day, job_type, status, jobs)
     select finished_on, job_type, status, count(*) from inserted

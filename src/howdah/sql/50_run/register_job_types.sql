@@ -2,7 +2,7 @@
 --
 -- A JSON array of objects with the names of the columns of howdah.job_types. Enqueues that name neither
 -- priority nor max_attempts take them from there. What is left out is: priority 100, max_attempts 3, no timeout,
--- no label. Of two workers that differ the last one to start wins.
+-- no label; max_attempts is cut to the option max_attempts_limit. Of two workers that differ the last one to start wins.
 --
 --   select howdah.register_job_types('me', '[{"name": "mail", "max_attempts": 1, "run": "async",
 --       "parameters": [{"name": "to", "type": "str", "required": true}], "signature": "1"}]');
@@ -19,17 +19,17 @@ create or replace function howdah.register_job_types(
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_most int := howdah.option('max_attempts_limit');
 begin
     if jsonb_typeof(p_types) is distinct from 'array' or jsonb_array_length(p_types) > 10000 then
         raise exception using errcode = '22023', message = 'p_types must be a JSON array of at most 10000 objects';
     end if;
-    perform howdah.refuse_max_attempts(max(t.max_attempts))
-    from jsonb_to_recordset(p_types) as t (max_attempts int);
     insert into howdah.job_types as known (
         name, priority, max_attempts, timeout, run, parameters, signature, label,
         worker_id, version, first_seen_at, registered_at, last_seen_at)
     select distinct on (t.name)
-           t.name, coalesce(t.priority, 100), coalesce(t.max_attempts, 3), t.timeout, coalesce(t.run, 'async'),
+           t.name, coalesce(t.priority, 100), least(coalesce(t.max_attempts, 3), v_most), t.timeout, coalesce(t.run, 'async'),
            coalesce(t.parameters, '[]'), coalesce(t.signature, '-'), t.label,
            p_worker_id, p_version, howdah.clock(), howdah.clock(), howdah.clock()
     from jsonb_to_recordset(p_types) as t (

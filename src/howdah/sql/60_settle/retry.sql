@@ -54,6 +54,7 @@ begin
             last_error = left(l.error, 10000),
             errors = howdah.with_error(j.errors, j.attempts, j.worker_id, l.error, l.traceback,
                                        coalesce(j.started_at, v_now - l.ran, j.claimed_at), v_now),
+            unread_since = null,
             run_at = case when l.delay > '0' then v_now + l.delay else j.run_at end,
             place = case when l.delay > '0' then null else now() end
         from leases as l

@@ -13,15 +13,17 @@ begin atomic
 end;
 
 -- The same for jobs that wait for their time: how many, how many of them after a failed
--- attempt, and when the first is due.
+-- attempt, when the first is due, and how many were handed back because nobody could read them.
 create or replace function howdah.scheduled(p_cap int default 10000)
-returns table (job_type text, jobs bigint, retrying bigint, first_due timestamptz)
+returns table (job_type text, jobs bigint, retrying bigint, first_due timestamptz, unread bigint)
 language sql stable
 set enable_seqscan = off
 set jit = off
 begin atomic
-    select s.job_type, count(*), count(*) filter (where s.attempts > 0), min(s.run_at) from (
-        select j.job_type, j.attempts, j.run_at from howdah.jobs_live as j
+    select s.job_type, count(*), count(*) filter (where s.attempts > 0), min(s.run_at),
+           count(*) filter (where s.unread_since is not null)
+    from (
+        select j.job_type, j.attempts, j.run_at, j.unread_since from howdah.jobs_live as j
         where j.worker_id is null and j.place is null
         order by j.run_at limit p_cap
     ) as s

@@ -23,7 +23,7 @@ grant execute on function
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
     howdah.somebody_sleeps(), howdah.ring(text[]), howdah.relaxed(), howdah.wait_for_disk(),
     howdah.is_new_id(uuid, int), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
-    howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[])
+    howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[]), howdah.type_defaults(text)
     to howdah_producer, howdah_worker;
 grant execute on procedure
     howdah.hand_over(text, jsonb, int, timestamptz, int, uuid, interval, text)

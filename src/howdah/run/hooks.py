@@ -28,7 +28,7 @@ import msgspec
 from howdah.errors import BadInput
 from howdah.job import Claim
 from howdah.logs import log_named
-from howdah.outcomes import Cancel, Complete, Ending, Fail, Release, Retry, Snooze
+from howdah.outcomes import Cancel, Complete, Ending, Fail, HandBack, Release, Retry, Snooze
 from howdah.reasons import describe, reason_of
 from howdah.run.attempt import traceback_of
 from howdah.run.threads import Threads
@@ -301,6 +301,8 @@ def _word(ending: Ending, now: State | None) -> End:
             return "snoozed"
         case Release():
             return "released"
+        case HandBack():
+            return "failed" if now is State.FAILED else "released"
 
 
 def _name(hook: Hook) -> str:

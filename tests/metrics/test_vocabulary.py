@@ -16,7 +16,7 @@ from howdah.states import Verb
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(howdah.__file__).parent
 METRIC = re.compile(r"\bhowdah_[a-z_]+\b")
-LEVELS = {"debug", "info", "warning", "error", "exception", "log"}
+LEVELS = {"debug", "info", "warning", "error", "exception", "log", "ended"}
 
 
 async def scraped(queue: Queue) -> dict[str, str]:

@@ -53,4 +53,6 @@ def test_an_example_runs_and_says_what_it_promises(name: str, home: Path) -> Non
     assert done.returncode == 0, done.stderr
     for line in SAID[name]:
         assert line in done.stdout
-    assert "Traceback" not in done.stderr
+    # what a job raised is logged with its traceback; nothing else raises
+    jobs = sum(line.startswith(("job.retry ", "job.fail ")) for line in done.stderr.splitlines())
+    assert done.stderr.count("Traceback") <= jobs

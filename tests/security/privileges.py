@@ -65,6 +65,9 @@ FUNCTIONS: dict[str, set[str]] = {
     # upkeep, observe
     "upkeep(interval,text)": _worker,
     "promote(integer)": _worker,
+    "promote_due(text)": _worker,
+    "next_due_in()": _worker,
+    "wake_at(timestamp with time zone)": _worker,
     "recover_stale_jobs(interval)": _worker,
     "requeue(uuid[],integer)": _worker,
     "prune(interval)": _worker,

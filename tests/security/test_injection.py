@@ -288,7 +288,7 @@ async def test_a_channel_anybody_can_speak_on_is_only_a_hint(ground: str, text: 
             handle = await heard.enqueue()
             following = asyncio.create_task(handle.result(timeout=20))
             async with queue.store.acquire() as connection:
-                for channel in ("howdah_wake", "howdah_news"):
+                for channel in ("howdah_wake", "howdah_news", "howdah_due"):
                     for said in (text, "", "[1, null]", '{"a": 1}', "null", "[[]]", "\u202e"):
                         await connection.execute("select pg_notify($1, $2)", channel, said)
             assert await following == "done"

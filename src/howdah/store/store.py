@@ -1,17 +1,14 @@
 """Store: connections to one database, opened late, checked once, given back.
 
-A call on a store that is not open opens it, and the first call checks that the schema fits.
-Every error passes through refusals.py. With
-no DSN the store joins the embedded PostgreSQL and installs the schema there by itself; on a
-database somebody else owns, installing is that somebody's decision.
+A call on a store that is not open opens it, and the first call checks that the schema fits. Every
+error passes through refusals.py. With no DSN the store joins the embedded PostgreSQL and installs
+the schema there; on a database somebody else owns, installing is that somebody's decision.
 
-Every event loop gets a pool of its own, closed when the loop ends or when `close` is called on it;
-all of them together stay within a limit. A forked child begins anew and leaves alone what it
-inherited, because a fork shares its sockets.
+Every event loop has a pool of its own, closed with the loop; all together stay within a limit. A
+forked child leaves alone what it inherited, because a fork shares its sockets.
 
-Behind a pooler in transaction mode no two calls share a session: then no statement is kept in
-one, and listening asks for a direct `listen_dsn`. (A statement without a name is parsed, bound and
-executed before its one Sync, so its parts meet the same server without a transaction around them.)
+Behind a pooler in transaction mode no two calls share a session: no statement is kept in one, and
+listening asks for a direct `listen_dsn`. (A statement without a name needs no transaction there.)
 """
 
 from __future__ import annotations

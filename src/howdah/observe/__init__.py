@@ -3,6 +3,8 @@
     overview.py   every type at a glance, from counts with a cap and from measures
     problems.py   what a person should look at, worst first
     page.py       jobs by filter, page by page, and how many there are
+    brief.py      what tells the jobs of a list apart: payloads, cut, and labels
+    short_id.py   a job by a part of its id
     life.py       one job: its waits, its attempts, its events
     failures.py   recent failures, the same errors together
     crew.py       workers, and what each runs now

@@ -23,13 +23,13 @@ from howdah.job import Priority
 from howdah.observe import wording
 from howdah.observe.count import Count
 from howdah.observe.overview import Lane, Minute
+from howdah.observe.short_id import shortened
 from howdah.version import VERSION
 from howdah.web.paths import inner_path, outer
 from howdah.web.visitor import visitor_in
 
 NOTHING = "\u2013"  # where there is no value
 USUAL = int(Priority.DISCOVERED)
-_NAMES = {int(priority): priority.name.lower() for priority in Priority}
 
 
 def number(value: float | Count | None) -> str:
@@ -101,10 +101,6 @@ def prose(text: str) -> Markup:
     )
 
 
-def priority(value: int) -> str:
-    return _NAMES.get(value, str(value))
-
-
 def trend(values: Sequence[int], label: str, css: str = "trend", bad: Sequence[int] = ()) -> Markup:
     """Draw numbers in time as bars of an SVG, oldest first, with a text for who cannot see it.
 
@@ -162,7 +158,7 @@ def mix(lanes: Sequence[Lane]) -> Markup:
             )
         )
         at += wide
-    said = wording.some([f"{priority(lane.priority)} {lane.jobs}" for lane in lanes], 6)
+    said = wording.some([f"{wording.priority(lane.priority)}: {lane.jobs}" for lane in lanes], 6)
     return Markup(
         '<svg class="mix" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" '
         'aria-label="{}"><title>{}</title>{}</svg>'
@@ -179,21 +175,9 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     words: dict[str, Any] = made.filters
-    for word in (
-        number,
-        rate,
-        percent,
-        length,
-        ago,
-        due,
-        moment,
-        prose,
-        priority,
-        trend,
-        hour,
-        mix,
-    ):
+    for word in (number, rate, percent, length, ago, due, moment, prose, trend, hour, mix):
         words[word.__name__] = word
+    words |= {"priority": wording.priority, "short_id": shortened}
     return made
 
 

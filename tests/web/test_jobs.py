@@ -296,7 +296,7 @@ async def test_a_list_that_was_looked_for_long_enough_says_so_and_looks_further_
 async def test_an_empty_queue_and_an_empty_result_are_told_apart(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    assert "No job has been handed over yet." in (await client.get("/jobs")).text
+    assert "No job has been enqueued yet." in (await client.get("/jobs")).text
     await queue.enqueue("mail")
     assert "No job matches." in (await client.get("/jobs?job_type=call")).text
 
@@ -470,13 +470,17 @@ async def test_a_list_stands_still_while_something_is_ticked(
     await page.goto(f"{web.url}/jobs")
     await axe_finds_nothing(page)
     cancel = page.get_by_role("button", name="Cancel", exact=True)
-    await expect(cancel).to_be_disabled()
+    await expect(page.locator("#bar")).to_be_hidden()  # until something is ticked
+    await expect(page.get_by_role("button", name="Cancel…")).to_have_class("danger")
     third = await queue.enqueue("mail")
     rows = page.locator("#rows tr")
     await expect(rows).to_have_count(3)  # live
     await page.get_by_label(f"Tick job {first.id}").check()
     await page.get_by_label(f"Tick job {second.id}").check()
     await expect(page.locator("#ticked")).to_have_text("2 ticked, the list stands still:")
+    await expect(cancel).to_be_in_viewport()
+    await expect(cancel).to_have_class("danger")
+    await axe_finds_nothing(page)
     await queue.enqueue("mail")
     await expect(page.locator(".states .count").first).to_have_text("4")  # drawn again
     await expect(rows).to_have_count(3)

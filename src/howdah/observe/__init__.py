@@ -9,7 +9,7 @@
     failures.py   recent failures, the same errors together
     crew.py       workers, and what each runs now
     why.py        why a job, or a type, does not move
-    doctor/       what makes a PostgreSQL queue sick
+    doctor/       what is wrong with a PostgreSQL queue
     steer.py      pause and resume, priority, time, delete
     measures.py   what a worker measures; histogram.py, how times are counted
 

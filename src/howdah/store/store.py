@@ -26,6 +26,7 @@ from howdah.payload import MAX_BYTES
 from howdah.store import install
 from howdah.store.address import each_host, find_dsn, find_listen_dsn
 from howdah.store.arrays import tell_arrays
+from howdah.store.database_name import database_name
 from howdah.store.pool import Closed, Pool
 from howdah.store.redact import without_password, without_pieces
 from howdah.store.refusals import from_postgres
@@ -93,6 +94,11 @@ class Store:
     def shown_dsn(self) -> str:
         """The address as it may be shown: without its password."""
         return without_password(self._dsn) if self._dsn else "the embedded PostgreSQL"
+
+    @property
+    def database_name(self) -> str:
+        """Which database this is, for people: without user and password."""
+        return database_name(self._given)
 
     @property
     def pooled(self) -> bool:

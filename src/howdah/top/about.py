@@ -180,7 +180,7 @@ def problems(found: list[Problem]) -> Group:
     if not found:
         telling.line(("Nothing to worry about.", words.GOOD))
     for one in found:
-        style = words.BAD if one.level is Level.SICK else words.WARN
+        style = words.BAD if one.level is Level.CRITICAL else words.WARN
         telling.line((f"▲ {one_line(one.sentence)}", style))
         telling.line(f"{one_line(one.advice)}\n")
     return telling.told

@@ -101,15 +101,24 @@ def prose(text: str) -> Markup:
     )
 
 
-def trend(values: Sequence[int], label: str, css: str = "trend", bad: Sequence[int] = ()) -> Markup:
+def trend(
+    values: Sequence[int],
+    label: str,
+    css: str = "trend",
+    bad: Sequence[int] = (),
+    unit: str | None = None,
+) -> Markup:
     """Draw numbers in time as bars of an SVG, oldest first, with a text for who cannot see it.
 
-    `bad` is the part of each that gets a colour of its own; even a small one can be seen.
+    `bad` is the part of each that gets a colour of its own; even a small one can be seen. With a
+    `unit` such as `min` the scale stands below: how many the highest bar is.
     """
     top = max(values, default=0) or 1
+    if unit is not None:
+        label += f"; {max(values, default=0):,} in a {unit} at most"
     lower = [max(1.5, 20 * part / top) if part else 0.0 for part in bad] or [0.0] * len(values)
     upper = [max(low, 20 * value / top) for value, low in zip(values, lower, strict=True)]
-    return Markup(
+    drawn = Markup(
         '<svg class="{}" viewBox="0 0 {} 20" preserveAspectRatio="none" role="img" '
         'aria-label="{}"><title>{}</title>{}{}</svg>'
     ).format(
@@ -120,6 +129,10 @@ def trend(values: Sequence[int], label: str, css: str = "trend", bad: Sequence[i
         _bars(lower, upper, ""),
         _bars([0.0] * len(lower), lower, "bad"),
     )
+    if unit is None or not any(values):
+        return drawn
+    scale = Markup('<span class="scale" aria-hidden="true">max {}/{}</span>')
+    return drawn + scale.format(number(max(values)), unit)
 
 
 def _bars(feet: Sequence[float], heads: Sequence[float], css: str) -> Markup:
@@ -141,6 +154,7 @@ def hour(minutes: Sequence[Minute], css: str = "trend") -> Markup:
         f"last hour: {good:,} completed, {sum(bad):,} failed attempts",
         css,
         bad,
+        "minute" if css == "trend" else None,  # the large one has an axis of its own
     )
 
 
@@ -196,6 +210,7 @@ def _context(request: Request, context: dict[str, Any]) -> tuple[dict[str, Any],
         "who": None if visitor is None else visitor.who,
         "pledge": "" if visitor is None else visitor.pledge,
         "settings": desk.settings,
+        "database": desk.store.database_name,
         "said": getattr(request.state, "said", None),
         "live": None,
         "leave": request.app.state.login is not None,

@@ -82,6 +82,7 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
         "newer": way[:-1],
         "older": [*way, found.before][-PAGES_BACK:] if found and found.before else None,
         "actions": ON_MANY,
+        "destroying": DESTROYING,
     }
 
 
@@ -199,9 +200,12 @@ ON_MANY: list[tuple[Action, str, str | None]] = [
     (Action.REQUEUE, "Requeue", None),
     (Action.RUN_NOW, "Run now", None),
     (Action.CANCEL, "Cancel", "Cancel the jobs that are ticked?"),
-    (Action.DELETE, "Delete", "Delete the jobs that are ticked? Nobody can bring them back."),
+    (Action.DELETE, "Delete", "Delete the jobs that are ticked? This cannot be undone."),
     (Action.REPRIORITISE, "Set priority", None),
 ]
+
+
+DESTROYING = (Action.CANCEL, Action.DELETE)
 
 
 async def act(request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -15,10 +16,9 @@ def written(error: BaseException) -> str:
 
 
 def test_it_is_the_innermost_call_with_its_line_of_code() -> None:
-    try:
+    with pytest.raises(ValueError, match="abc") as raised:
         int("abc")
-    except ValueError as error:
-        frame = last_frame(written(error))
+    frame = last_frame(written(raised.value))
     assert frame is not None
     place, code, *_ = frame.splitlines()
     assert place.startswith(f'File "{__file__}", line ')
@@ -29,13 +29,9 @@ def test_of_a_group_it_is_the_innermost_of_its_last_error() -> None:
     def broken() -> None:
         raise KeyError("x")
 
-    try:
-        try:
-            broken()
-        except KeyError as cause:
-            raise ExceptionGroup("several", [cause]) from None
-    except ExceptionGroup as error:
-        frame = last_frame(written(error))
+    with pytest.raises(KeyError) as raised:
+        broken()
+    frame = last_frame(written(ExceptionGroup("several", [raised.value])))
     assert frame is not None
     assert "in broken" in frame
     assert frame.splitlines()[1].strip() == 'raise KeyError("x")'

@@ -13,6 +13,8 @@
     bulk.py       the same on all jobs that match, as a job with its own progress
     pages/        overview, jobs, job, failures, workers, types, health
     api/          the same as JSON, described by OpenAPI
+    brief.py      one line that tells a job of a list from the others
+    last_frame.py where an error was raised
     draw.py       words, numbers, times and JSON as HTML
 
 Everything that is shown comes from `howdah.observe`, so no page can cost the database more than

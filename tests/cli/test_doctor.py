@@ -23,10 +23,10 @@ def test_jobs_that_nobody_takes_are_sick_and_the_advice_stands_below(
     cli: Cli, jobs: SyncQueue
 ) -> None:
     jobs.enqueue("mail")
-    sick = cli("doctor")
-    assert sick.exit_code == 2
-    first, second, *_ = sick.stdout.splitlines()
-    assert first.startswith("sick    workers")
+    critical = cli("doctor")
+    assert critical.exit_code == 2
+    first, second, *_ = critical.stdout.splitlines()
+    assert first.startswith("critical  workers")
     assert "Start a worker" in second
     jobs.pause("mail")
     assert cli("doctor").exit_code == 0
@@ -47,7 +47,7 @@ def test_a_warning_is_1(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("level", "code"),
-    [(Level.FINE, 0), (Level.UNKNOWN, 0), (Level.WARNING, 1), (Level.SICK, 2)],
+    [(Level.FINE, 0), (Level.UNKNOWN, 0), (Level.WARNING, 1), (Level.CRITICAL, 2)],
 )
 def test_the_exit_code_is_a_monitoring_plugins(level: Level, code: int) -> None:
     assert exit_code(level) == code

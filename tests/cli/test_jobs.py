@@ -6,6 +6,8 @@ import json
 import re
 import shlex
 
+from psycopg import connect
+
 from howdah.client_sync import SyncQueue
 from tests.cli.support import Cli, claim, completed, failed, invoke, on_a_terminal
 
@@ -131,3 +133,24 @@ def test_json_has_no_colours_on_a_terminal_either(cli: Cli, jobs: SyncQueue) -> 
 def test_an_id_is_never_cut(cli: Cli, jobs: SyncQueue) -> None:
     id = jobs.enqueue("a_type_with_a_rather_long_name_that_takes_room" * 3).id
     assert str(id) in on_a_terminal("jobs", "--dsn", cli.dsn, COLUMNS="60")
+
+
+def test_show_and_why_take_the_short_ids_that_lists_show(cli: Cli, jobs: SyncQueue) -> None:
+    id = jobs.enqueue("mail", delay=3600).id
+    for said in (str(id)[-8:], f"…{str(id)[-8:]}", str(id)[:30]):
+        assert cli.json("show", said)["id"] == str(id)
+        assert cli.json("why", said)["job_id"] == str(id)
+    for command in ("show", "why"):
+        missing = cli(command, "…ffffff")
+        assert missing.exit_code == 3
+        assert "ends in" in missing.stderr
+    with connect(cli.dsn, autocommit=True) as other:
+        for n in (1, 2):
+            other.execute(
+                "insert into howdah.jobs (id, job_type) values (%s, 'mail')",
+                [f"01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c8{n}"],
+            )
+    for command in ("show", "why"):
+        several = cli(command, "01980f2e")
+        assert several.exit_code == 2
+        assert "01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c81" in several.stderr

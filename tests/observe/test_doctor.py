@@ -1,4 +1,4 @@
-"""The doctor finds each thing that makes a queue sick, and says what to do about it."""
+"""The doctor finds each thing that is wrong with a queue, and says what to do about it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_an_open_transaction_is_told_with_who_has_it(
         assert f"pid {other.pid}" in check.sentence
         assert "pg_terminate_backend" in check.advice
         monkeypatch.setattr(database, "VERY_OLD", 0.0)
-        assert (await examined(db))["oldest_transaction"].level is Level.SICK
+        assert (await examined(db))["oldest_transaction"].level is Level.CRITICAL
     monkeypatch.setattr(database, "OLD", 300.0)
     assert (await examined(db))["oldest_transaction"].level is not Level.WARNING
 
@@ -89,7 +89,7 @@ async def test_dead_rows_are_told_with_their_table(
     await eventually(warned)
     assert "howdah.jobs_live has" in (await told()).sentence
     monkeypatch.setattr(tables, "VERY_MANY", 50)
-    assert (await told()).level is Level.SICK
+    assert (await told()).level is Level.CRITICAL
 
 
 async def test_a_vacuum_that_does_not_come_is_told(db: Database) -> None:
@@ -134,7 +134,7 @@ async def test_a_clock_that_is_off_is_told(db: Database, monkeypatch: pytest.Mon
     for by, level, word in (
         (5.0, Level.WARNING, "behind ours"),
         (-5.0, Level.WARNING, "ahead of ours"),
-        (60.0, Level.SICK, "behind ours"),
+        (60.0, Level.CRITICAL, "behind ours"),
     ):
         monkeypatch.setattr(database.time, "time", lambda by=by: real() + by)
         check = (await examined(db))["clock_skew"]
@@ -165,7 +165,7 @@ async def test_silent_workers_with_jobs_are_told(db: Database) -> None:
     db.claim("mail", worker="gone")
     db.clock.advance(MINUTE)
     check = (await examined(db))["workers"]
-    assert (check.level, "gone" in check.sentence) == (Level.SICK, True)
+    assert (check.level, "gone" in check.sentence) == (Level.CRITICAL, True)
     listens(db, "w", "mail")
     assert (await examined(db))["workers"].level is Level.WARNING
     db.recover_stale_jobs()
@@ -174,7 +174,7 @@ async def test_silent_workers_with_jobs_are_told(db: Database) -> None:
 
 async def test_jobs_that_nobody_takes_are_told(db: Database) -> None:
     db.enqueue("mail")
-    assert (await examined(db))["workers"].level is Level.SICK
+    assert (await examined(db))["workers"].level is Level.CRITICAL
     db.execute("select howdah.pause('mail')")
     assert (await examined(db))["workers"].level is Level.FINE
 
@@ -261,7 +261,7 @@ async def test_connections_near_the_limit_are_told(
     assert check.level is Level.WARNING
     assert "PgBouncer" in check.advice
     monkeypatch.setattr(database, "FULL", used / 4)
-    assert (await examined(db))["connections"].level is Level.SICK
+    assert (await examined(db))["connections"].level is Level.CRITICAL
 
 
 async def test_a_check_that_takes_too_long_is_unknown(db: Database) -> None:

@@ -31,7 +31,7 @@ async def test_nobody_listens(db: Database) -> None:
     found = await problems(db)
     assert set(found) == {"nobody_listens"}
     assert found["nobody_listens"].job_type == "mial"
-    assert found["nobody_listens"].level is Level.SICK
+    assert found["nobody_listens"].level is Level.CRITICAL
     listens(db, "w", "mail", "mial")
     assert await problems(db) == {}
 
@@ -56,7 +56,7 @@ async def test_falling_behind(db: Database) -> None:
     assert "at 1.0/s that is 2m of work" in found["falling_behind"].sentence
     db.clock.advance(HOUR)
     listens(db, "w", "mail")
-    assert (await problems(db))["falling_behind"].level is Level.SICK
+    assert (await problems(db))["falling_behind"].level is Level.CRITICAL
 
 
 async def test_failing(db: Database) -> None:
@@ -68,7 +68,7 @@ async def test_failing(db: Database) -> None:
     assert found["failing"].level is Level.WARNING
     assert "12% of the attempts of mail failed" in found["failing"].sentence
     measure(db, "mail", failed=60, run=[60])
-    assert (await problems(db))["failing"].level is Level.SICK
+    assert (await problems(db))["failing"].level is Level.CRITICAL
     db.clock.advance(10 * MINUTE)
     listens(db, "w", "mail")
     assert await problems(db) == {}
@@ -106,7 +106,7 @@ async def test_stuck_in_a_strangers_hands(db: Database) -> None:
     listens(db, "w", "mail")
     found = await problems(db)
     assert set(found) == {"stuck"}
-    assert "stranger never beats" in found["stuck"].sentence
+    assert "foreign worker stranger has held" in found["stuck"].sentence
 
 
 async def test_what_the_doctor_finds_is_a_problem_too(db: Database) -> None:

@@ -79,7 +79,7 @@ async def test_workers_alive_busy_draining_and_of_another_make(queue: Queue) -> 
         await shown.press("3")
         await shown.looks_until("1/7")
         assert re.search(r"w1 +alive +1/7 +1 ", shown.line("w1 "))
-        assert "never beats" in shown.line("go-worker")
+        assert "foreign" in shown.line("go-worker")
         assert "1 worker " in shown.lines[0]
         gate.open()
 

@@ -75,7 +75,7 @@ async def test_the_queue_can_be_seen_as_a_whole(api: httpx.AsyncClient, queue: Q
     assert (await got(api, "/types"))["types"][0]["job_type"] == "mail"
     assert (await got(api, "/types/mail"))["waiting"]["jobs"] == 1
     assert (await got(api, "/types/mail/why"))["reason"] == "nobody_listens"
-    assert (await got(api, "/health"))["level"] in ("fine", "unknown", "warning", "sick")
+    assert (await got(api, "/health"))["level"] in ("fine", "unknown", "warning", "critical")
     assert (await got(api, "/workers")) == {"workers": []}
     kinds = [one["kind"] for one in (await got(api, "/problems"))["problems"]]
     assert "workers" in kinds

@@ -113,9 +113,15 @@ async def test_a_failed_job_tells_each_attempt_with_its_error_and_traceback(
     text = seen(shown)
     assert "attempt 1, retried" in text
     assert "attempt 2, failed" in text
-    assert text.count("ValueError: card 7 <was> refused") == 4  # each once more in its traceback
+    # at the top, and each once more in its traceback
+    assert text.count("ValueError: card 7 <was> refused") == 5
     assert shown.count("<summary>Traceback</summary>") == 2
-    assert text.count('raise ValueError("card 7 <was> refused")') == 2
+    assert text.count('raise ValueError("card 7 <was> refused")') == 3
+    top = unescape(shown.split('id="failure"')[1].split("</section>")[0])
+    assert "ValueError: card 7 <was> refused" in top
+    assert 'File "' in top
+    assert 'raise ValueError("card 7 <was> refused")' in top
+    assert shown.index('id="failure"') < shown.index('id="actions"') < shown.index('id="life"')
     assert "Why?" not in text
     links = dict(re.findall(r'<a href="([^"]*)">([^<]*)</a>', shown))
     by_word = {word: unescape(link) for link, word in links.items()}
@@ -300,7 +306,7 @@ async def test_a_job_is_steered_by_its_buttons(page: Page, web: Served, queue: Q
     await page.get_by_role("button", name="Copy").click()
     await expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == str(id)
-    trace = page.get_by_text("raise ValueError")
+    trace = page.locator("#life").get_by_text("raise ValueError")
     await expect(trace).to_be_hidden()
     await page.get_by_text("Traceback", exact=True).click()
     await expect(trace).to_be_visible()

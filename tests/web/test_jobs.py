@@ -79,7 +79,8 @@ async def test_a_row_says_what_a_job_is_and_how_it_fares(
     assert running["Job"] == f"…{str(handle.id)[-8:]}"
     assert f'title="{handle.id}"' in html["running"]
     assert running["Type"] == "paint"
-    assert running["Priority"].endswith("discovered")
+    assert running["Priority"].endswith("100 (discovered)")
+    assert running["Payload"] == "room: hall"
     assert running["Attempts"].endswith("1/7")
     assert running["Time"].startswith("runs ")
     assert running["Progress"] == "40% 40% second coat"  # the first is for who sees no bar
@@ -167,6 +168,76 @@ async def test_a_search_goes_to_the_job_the_type_or_the_errors(
     assert len(ids(found)) == 1
 
 
+async def test_a_search_finds_the_short_ids_that_the_list_shows(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    handles = [await queue.enqueue("mail") for _ in range(3)]
+    ended = await failed(queue, "x")
+    listed = (await client.get("/jobs")).text
+    for id in (*(handle.id for handle in handles), ended):
+        shown = f"…{str(id)[-8:]}"
+        assert shown in listed
+        for find in (shown, shown[1:], shown[1:].upper(), str(id)[10:]):
+            answer = await client.get("/jobs", params={"find": find})
+            assert answer.headers.get("location") == f"/jobs/{id}", find
+
+
+async def test_a_part_of_an_id_that_fits_none_or_several_is_told(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.store.fetch(
+        "insert into howdah.jobs (id, job_type) values "
+        "('01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c8d', 'mail'), "
+        "('01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c8e', 'mail')"
+    )
+    several = await client.get("/jobs", params={"find": "01980f2e"})
+    assert several.status_code == 400
+    assert "01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c8e" in several.text
+    assert (await client.get("/jobs", params={"find": "…ffffff"})).status_code == 404
+    # hex digits without a mark may be a part of an error, and fewer digits are words
+    for find in ("ffffff", "b7c8d"):
+        answer = await client.get("/jobs", params={"find": find})
+        assert answer.headers["location"] == f"/jobs?error={find}"
+    await queue.enqueue("5a6b7c8d")
+    answer = await client.get("/jobs", params={"find": "5a6b7c8d"})
+    assert answer.headers["location"] == "/jobs?job_type=5a6b7c8d&find=5a6b7c8d"
+
+
+async def test_rows_are_told_apart_by_their_payload_or_by_the_label_of_their_type(
+    queue: Queue,
+) -> None:
+    @queue.job(label="order {order_id} of {customer} {token}")
+    async def ship(order_id: int, customer: str, token: str = "") -> None: ...
+
+    plain = await queue.enqueue(
+        "mail", {"to": "ann", "n": 1.1, "deep": {"token": "s3cret", "a": [1]}}
+    )
+    named = await queue.enqueue(
+        "ship", {"order_id": 4711, "customer": "<b>Bo</b>\u202e", "token": "s3cret"}
+    )
+    half = await queue.enqueue("ship", {"order_id": 4712, "customer": "", "token": ""})
+    await queue.store.fetch(
+        "update howdah.jobs set data = data - 'customer' - 'token' where id = $1", half.id
+    )
+    long = await queue.enqueue("ship", {"order_id": 4713, "customer": "c" * 50_000})
+    await queue.pause("ship")
+    async with queue.worker():  # which registers the label
+        pass
+    async with _to(dashboard(queue, access=anybody(), redact=["token"])) as client:
+        shown = (await client.get("/jobs")).text
+    cells = {
+        id: row(f"<table>{_head(shown)}{_row(shown, id)}</table>", "")["Payload"]
+        for id in (plain.id, named.id, half.id, long.id)
+    }
+    assert cells[plain.id] == "n: 1.1, to: ann, deep: {a: [1], token: •••}"
+    assert cells[named.id] == "order 4711 of <b>Bo</b>\\u202e •••"
+    assert cells[half.id] == "order 4712 of … …"
+    assert cells[long.id].startswith("order 4713 of ccc")
+    assert "s3cret" not in shown
+    assert "<b>Bo" not in shown
+    assert len(cells[long.id]) <= 100
+
+
 async def test_states_have_counts_that_are_kept_and_not_counted(
     client: httpx.AsyncClient, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,7 +296,7 @@ async def test_a_list_that_was_looked_for_long_enough_says_so_and_looks_further_
 async def test_an_empty_queue_and_an_empty_result_are_told_apart(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    assert "No job has been handed over yet." in (await client.get("/jobs")).text
+    assert "No job has been enqueued yet." in (await client.get("/jobs")).text
     await queue.enqueue("mail")
     assert "No job matches." in (await client.get("/jobs?job_type=call")).text
 
@@ -399,13 +470,17 @@ async def test_a_list_stands_still_while_something_is_ticked(
     await page.goto(f"{web.url}/jobs")
     await axe_finds_nothing(page)
     cancel = page.get_by_role("button", name="Cancel", exact=True)
-    await expect(cancel).to_be_disabled()
+    await expect(page.locator("#bar")).to_be_hidden()  # until something is ticked
+    await expect(page.get_by_role("button", name="Cancel…")).to_have_class("danger")
     third = await queue.enqueue("mail")
     rows = page.locator("#rows tr")
     await expect(rows).to_have_count(3)  # live
     await page.get_by_label(f"Tick job {first.id}").check()
     await page.get_by_label(f"Tick job {second.id}").check()
     await expect(page.locator("#ticked")).to_have_text("2 ticked, the list stands still:")
+    await expect(cancel).to_be_in_viewport()
+    await expect(cancel).to_have_class("danger")
+    await axe_finds_nothing(page)
     await queue.enqueue("mail")
     await expect(page.locator(".states .count").first).to_have_text("4")  # drawn again
     await expect(rows).to_have_count(3)

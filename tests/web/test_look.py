@@ -11,6 +11,7 @@ import pytest
 from playwright.async_api import Browser, CDPSession, Page, expect
 
 from howdah import Priority, Queue, observe
+from howdah.web import Password
 from tests.support.waiting import eventually
 from tests.web.axe import axe_finds_nothing
 from tests.web.serving import Served, anybody, served
@@ -204,3 +205,60 @@ async def _late(route: Any) -> None:
     await route.fulfill(
         content_type="text/event-stream", body="event: late\ndata: no answer\nretry: 300\n\n"
     )
+
+
+async def test_every_page_says_which_database_this_is_to_those_who_are_in(
+    full: Served, reader: Page, queue: Queue
+) -> None:
+    name = queue.store.database_name
+    for path in OURS:
+        await reader.goto(full.url + path)
+        await expect(reader.locator(".top .database")).to_contain_text(name)
+    async with served(queue, access=Password("a-long-password")) as where:
+        await reader.goto(where.url)
+        await expect(reader.get_by_role("button", name="Enter")).to_be_visible()
+        assert name not in await reader.content()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+async def test_navigation_stands_still_from_page_to_page(
+    full: Served, reader: Page, width: int
+) -> None:
+    await reader.set_viewport_size({"width": width, "height": 700})
+    places: set[str] = set()
+    for path in OURS:
+        await reader.goto(full.url + path)
+        places.add(
+            await reader.evaluate(
+                "JSON.stringify([...document.querySelectorAll('.top nav a, .find input')]"
+                ".map(one => one.getBoundingClientRect()).map(at => [at.x, at.y, at.width]))"
+            )
+        )
+    assert len(places) == 1
+
+
+async def test_a_wide_table_on_a_phone_has_an_edge_and_its_actions_in_reach(
+    full: Served, reader: Page
+) -> None:
+    await reader.set_viewport_size({"width": 390, "height": 844})
+    await reader.goto(f"{full.url}/types")
+    table = reader.locator(".scroll").first
+    assert await table.evaluate("one => one.scrollWidth > one.clientWidth")
+    assert "linear-gradient" in await table.evaluate("one => getComputedStyle(one).backgroundImage")
+    pause = reader.get_by_role("button", name="Pause type.03")
+    assert await pause.evaluate("one => one.getBoundingClientRect().right <= innerWidth")
+    await reader.goto(f"{full.url}/jobs?status=pending")
+    await reader.locator("#rows input[type=checkbox]").first.check()
+    await expect(reader.get_by_role("button", name="Cancel", exact=True)).to_be_in_viewport()
+
+
+async def test_ticked_jobs_are_acted_on_without_javascript(
+    full: Served, browser: Browser, queue: Queue
+) -> None:
+    context = await browser.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    await page.goto(f"{full.url}/jobs?job_type=type.07")
+    await page.locator("#rows input[type=checkbox]").first.check()
+    await page.get_by_role("button", name="Cancel", exact=True).click()
+    await expect(page.get_by_text("1 job cancelled.")).to_be_visible()
+    await context.close()

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import shlex
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
 
 import httpx
 import pytest
@@ -28,6 +34,58 @@ async def test_an_empty_queue_says_what_to_do_first(client: httpx.AsyncClient) -
     assert "howdah enqueue hello" in shown
     assert "howdah worker app:queue" in shown
     assert "Nothing needs attention" not in shown
+
+
+def snippet(html: str, id: str) -> str:
+    found = re.search(rf'<pre tabindex="0" id="{id}"><code>(.*?)</code></pre>', html, re.DOTALL)
+    assert found is not None
+    return unescape(found[1]) + "\n"
+
+
+async def test_the_snippet_of_an_empty_queue_runs_as_it_stands(
+    client: httpx.AsyncClient, queue: Queue, dsn: str, tmp_path: Path
+) -> None:
+    shown = (await client.get("/")).text
+    (tmp_path / "app.py").write_text(snippet(shown, "first-app"))
+    enqueue, work = snippet(shown, "first-commands").splitlines()
+    around = {**os.environ, "HOWDAH_DSN": dsn}
+
+    def started(command: str) -> subprocess.Popen[bytes]:
+        program, *args = shlex.split(command)
+        assert program == "howdah"
+        return subprocess.Popen(
+            [sys.executable, "-m", "howdah", *args],
+            cwd=tmp_path,
+            env=around,
+            stdout=subprocess.PIPE,
+        )
+
+    with started(enqueue) as enqueueing:
+        assert await asyncio.to_thread(enqueueing.wait, 60) == 0
+    with started(work) as working:
+        try:
+            await eventually(lambda: _all_completed(queue), "the first job completes")
+        finally:
+            working.terminate()
+        said, _ = await asyncio.to_thread(working.communicate, timeout=60)
+    assert b"hello you" in said
+
+
+async def _all_completed(queue: Queue) -> bool:
+    return [job.status for job in await queue.jobs()] == [State.COMPLETED]
+
+
+async def test_a_small_chart_has_a_scale(client: httpx.AsyncClient, queue: Queue) -> None:
+    @queue.job
+    async def letters() -> None: ...
+
+    handles = [await letters.enqueue() for _ in range(3)]
+    async with queue.worker():
+        for handle in handles:
+            await handle.result(timeout=30)
+    shown = (await client.get("/")).text
+    assert re.search(r'<span class="scale" aria-hidden="true">max [1-3]/minute</span>', shown)
+    assert re.search(r"failed attempts; [1-3] in a minute at most", shown)
 
 
 async def test_problems_stand_first_and_link_to_where_they_are_mended(
@@ -97,7 +155,7 @@ async def test_waiting_scheduled_and_paused_jobs_are_told_apart(
     await queue.enqueue("letters")
     await observe.pause(queue.store, "letters")
     told = row((await client.get("/")).text, "letters")
-    assert told["Type"] == "letters paused nobody listens"
+    assert told["Type"] == "letters paused no worker"
     assert (told["Waiting"], told["Scheduled"]) == ("2", "1")
 
 
@@ -145,9 +203,14 @@ def test_the_worst_problem_of_a_type_counts() -> None:
     def problem(level: Level, job_type: str | None) -> Problem:
         return Problem(kind="x", level=level, sentence="", advice="", job_type=job_type)
 
-    warning, sick = Level.WARNING, Level.SICK
-    found = [problem(warning, "a"), problem(sick, "a"), problem(warning, "b"), problem(sick, None)]
-    assert worst_by_type(found) == {"a": sick, "b": warning}
+    warning, critical = Level.WARNING, Level.CRITICAL
+    found = [
+        problem(warning, "a"),
+        problem(critical, "a"),
+        problem(warning, "b"),
+        problem(critical, None),
+    ]
+    assert worst_by_type(found) == {"a": critical, "b": warning}
 
 
 def _overview(*types: TypeNow) -> Overview:
@@ -157,14 +220,14 @@ def _overview(*types: TypeNow) -> Overview:
 async def test_types_in_need_come_first_then_the_busy_ones(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    for name in ("calm", "busy", "a bit less busy", "busier", "sick"):
+    for name in ("calm", "busy", "a bit less busy", "busier", "critical"):
         await queue.enqueue(name, delay=timedelta(hours=1))
     async with queue.store.acquire() as connection:
         for name, completed, failed in (
             ("busy", 75, 0),
             ("a bit less busy", 70, 0),
             ("busier", 7000, 0),
-            ("sick", 1, 60),
+            ("critical", 1, 60),
         ):
             run = "{" + ",".join(["0", str(completed + failed), *["0"] * 54]) + "}"
             await connection.execute(
@@ -178,7 +241,7 @@ async def test_types_in_need_come_first_then_the_busy_ones(
     shown = (await client.get("/")).text
     named = re.findall(r'<tr data-key="([\w ]+)">', shown)
     # those that are about as busy go by name, so that they do not change places all the time
-    assert named == ["sick", "busier", "a bit less busy", "busy", "calm"]
+    assert named == ["critical", "busier", "a bit less busy", "busy", "calm"]
 
 
 async def test_numbers_that_change_move_nothing(page: Page, queue: Queue) -> None:

@@ -44,7 +44,7 @@ async def lived(queue: Queue) -> UUID:
     handle = await queue.enqueue("letters", value)
     async with queue.worker() as worker:
         await worker.run_until_idle()
-    await queue.store.fetch(  # as a worker of another make may write it
+    await queue.store.fetch(  # as a foreign worker may write it
         "update howdah.jobs "
         "set errors = jsonb_build_array(jsonb_build_object('error', 'no', 'card', $2::text)) "
         "where id = $1",

@@ -25,8 +25,9 @@ async def test_the_list_shows_the_mix_of_priorities(
     for priority, jobs in ((Priority.EXPLICIT, 1), (Priority.DISCOVERED, 3), (7, 2)):
         await queue.enqueue_many(queue.draft("letters", priority=priority) for _ in range(jobs))
     shown = (await client.get("/types")).text
-    assert row(shown, "letters")["In line, by priority"].endswith("explicit 1 · discovered 3 · 7 2")
-    assert 'aria-label="explicit 1, discovered 3, 7 2"' in shown
+    in_line = row(shown, "letters")["In line, by priority"]
+    assert in_line.endswith("150 (explicit): 1 · 100 (discovered): 3 · 7: 2")
+    assert 'aria-label="150 (explicit): 1, 100 (discovered): 3, 7: 2"' in shown
 
 
 async def test_what_finished_today_is_told(client: httpx.AsyncClient, queue: Queue) -> None:

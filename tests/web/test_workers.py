@@ -39,7 +39,7 @@ async def test_a_worker_is_shown_with_what_it_runs_and_leaves_when_drained(
         await expect(card).to_contain_text("1 of 7")
         await expect(card).to_contain_text("40%")
         await expect(card).to_contain_text("reading frames")
-        for name in ("Beat", "Host", "Process", "Version"):
+        for name in ("Heartbeat", "Host", "Process", "Version"):
             await expect(card.get_by_text(name, exact=True)).to_be_visible()
         await expect(card.locator(".runs").get_by_role("link", name="encode")).to_have_attribute(
             "href", f"/jobs/{handle.id}"
@@ -78,12 +78,12 @@ async def test_the_silent_and_those_of_another_make_are_told_apart(
         text = (await client.get("/workers")).text
     sections = re.split(r'<section data-key="([\w ]+)">', text)[1:]
     found = dict(zip(sections[::2], sections[1::2], strict=True))
-    assert list(found) == ["At work", "Silent", "Of another make"]
+    assert list(found) == ["At work", "Silent", "Foreign workers"]
     assert worker.id in found["At work"]
     assert "sleeper" in found["Silent"]
     assert "Silent for" in found["Silent"]
-    assert "perl/5: &lt;b&gt;" in found["Of another make"]
-    assert "never beats" in found["Of another make"]
+    assert "perl/5: &lt;b&gt;" in found["Foreign workers"]
+    assert "send no heartbeats" in found["Foreign workers"]
     assert [kind for kind in found if "Drain" in found[kind]] == ["At work"]
 
 

@@ -87,7 +87,7 @@ class Commands(click.Group):
 Exit codes:
   0    all is well
   1    the job failed or was cancelled, or not everything asked for was done (doctor: warnings)
-  2    wrong usage, or something that cannot be queued (doctor: something is sick)
+  2    wrong usage, or something that cannot be queued (doctor: something is critical)
   3    no such job (pg status: not running)
   4    the database is unreachable, read-only or not for this role
   5    the schema is missing, older or newer: see `howdah install`

@@ -1,4 +1,4 @@
-"""howdah doctor: what makes the queue sick, and what to do about it."""
+"""howdah doctor: what is wrong with the queue, and what to do about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STYLES = {
     Level.FINE: "green",
     Level.UNKNOWN: "dim",
     Level.WARNING: "yellow",
-    Level.SICK: "bold red",
+    Level.CRITICAL: "bold red",
 }
 
 
@@ -35,10 +35,10 @@ STYLES = {
 @json_option
 @dsn_option
 def doctor(within: timedelta, as_json: bool, dsn: str | None) -> None:
-    """Look for what makes a PostgreSQL queue sick.
+    """Look for what is wrong with a PostgreSQL queue.
 
     Each finding says what it means and what to do. The exit code is for monitoring: 0 when all
-    is fine, 1 when there are warnings, 2 when something is sick; what cannot be seen counts as
+    is fine, 1 when there are warnings, 2 when something is critical; what cannot be seen counts as
     fine. 4 when the database cannot be reached, 5 when the schema does not fit.
     """
 
@@ -57,18 +57,18 @@ def doctor(within: timedelta, as_json: bool, dsn: str | None) -> None:
 
 def exit_code(level: Level) -> int:
     """Say it as monitoring plugins do."""
-    return {Level.WARNING: 1, Level.SICK: 2}.get(level, 0)
+    return {Level.WARNING: 1, Level.CRITICAL: 2}.get(level, 0)
 
 
 def _shown(check: Check) -> RenderableType:
     line = Text.assemble(
-        (f"{check.level.word:<8}", STYLES[check.level]),
+        (f"{check.level.word:<10}", STYLES[check.level]),
         (f"{check.name:<19}", "bold"),
         clean(check.sentence),
     )
     if not check.advice:
         return line
-    return Group(line, Padding(Text(clean(check.advice)), (0, 0, 0, 27)))
+    return Group(line, Padding(Text(clean(check.advice)), (0, 0, 0, 29)))
 
 
 def _fields(check: Check) -> dict[str, object]:

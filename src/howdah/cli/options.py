@@ -15,6 +15,7 @@ from uuid import UUID
 import click
 
 from howdah.job import Priority
+from howdah.observe.short_id import LEAST, part_of_id
 from howdah.waits import parse_length
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -42,6 +43,19 @@ def job_id(value: str) -> UUID:
         raise click.BadParameter(
             f"{value!r} is not a job id: an id is a whole uuid, as `howdah jobs` lists them."
         ) from None
+
+
+def part_of_job_id(value: str) -> str:
+    """Read the id of a job, or a part of it as lists show it."""
+    try:
+        return str(UUID(value))
+    except ValueError:
+        if part_of_id(value) is None:
+            raise click.BadParameter(
+                f"{value!r} is not a job id: write a whole uuid, as `howdah jobs` lists them, or "
+                f"{LEAST} or more digits of its beginning or its end."
+            ) from None
+    return value
 
 
 def priority(value: str) -> int:

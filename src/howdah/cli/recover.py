@@ -20,7 +20,7 @@ from howdah.store.call import Recovered
     metavar="DURATION",
     default="5m",
     show_default=True,
-    help="For workers of another make that never beat: how long they may hold a job.",
+    help="For foreign workers that never beat: how long they may hold a job.",
 )
 @json_option
 @dsn_option

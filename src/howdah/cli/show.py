@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from typing import Any, cast
-from uuid import UUID
 
 import click
 from rich.console import Group, RenderableType
@@ -15,23 +14,27 @@ from rich.text import Text
 
 from howdah import Queue
 from howdah.cli import ground, words
-from howdah.cli.options import dsn_option, job_id, json_option
+from howdah.cli.options import dsn_option, json_option, part_of_job_id
 from howdah.job import Job
+from howdah.observe.short_id import find_one
+from howdah.observe.wording import priority
 from howdah.printable import clean, one_line
 
 
 @click.command()
-@click.argument("id", metavar="ID", type=job_id)
+@click.argument("id", metavar="ID", type=part_of_job_id)
 @json_option
 @dsn_option
-def show(id: UUID, as_json: bool, dsn: str | None) -> None:
+def show(id: str, as_json: bool, dsn: str | None) -> None:
     """Show everything about one job.
 
-    Its state, its payload and result, and the error and traceback of each attempt.
+    Its state, its payload and result, and the error and traceback of each attempt. A part of the
+    id is enough, six digits or more of its beginning or its end, where only one job has it; ends
+    are looked for among the newest jobs.
     """
 
     async def work(queue: Queue) -> Job:
-        return await queue.get(id)
+        return await queue.get(await find_one(queue.store, id))
 
     job = ground.on_queue(dsn, work)
     if as_json:
@@ -62,7 +65,7 @@ def _facts(job: Job) -> Table:
     facts.add_row("id", str(job.id))
     facts.add_row("type", one_line(job.job_type))
     facts.add_row("status", words.status(job.status))
-    facts.add_row("priority", _priority(job.priority))
+    facts.add_row("priority", priority(job.priority))
     facts.add_row("progress", words.progress(job) or "0%")
     facts.add_row("attempts", f"{job.attempts} of {job.max_attempts}")
     facts.add_row("events", f"{job.events_count:,}")
@@ -80,11 +83,6 @@ def _facts(job: Job) -> Table:
     if job.started_at is not None and job.completed_at is not None:
         facts.add_row("took", words.length(job.completed_at - job.started_at))
     return facts
-
-
-def _priority(number: int) -> str:
-    name = words.priority(number)
-    return name if name == str(number) else f"{number} ({name})"
 
 
 def _json(title: str, value: object) -> Generator[RenderableType]:

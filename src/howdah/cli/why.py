@@ -10,7 +10,7 @@ from howdah import Queue, observe
 from howdah.cli import ground
 from howdah.cli.ground import Exit
 from howdah.cli.options import dsn_option, json_option
-from howdah.observe import Why
+from howdah.observe import Why, short_id
 from howdah.printable import clean
 
 
@@ -26,11 +26,11 @@ def why(id_or_type: str, as_json: bool, dsn: str | None) -> None:
     completed, 1 when it stays like this until somebody does something, 3 when there is no such
     job.
     """
-    job_id = _job_id(id_or_type)
 
     async def work(queue: Queue) -> Why:
-        if job_id is not None:
-            return await queue.why(job_id)
+        id = await _job_id(queue, id_or_type)
+        if id is not None:
+            return await queue.why(id)
         return await observe.why_type(queue.store, id_or_type)
 
     answer = ground.on_queue(dsn, work)
@@ -41,9 +41,12 @@ def why(id_or_type: str, as_json: bool, dsn: str | None) -> None:
     ground.leave(Exit.FAILED if answer.needs_a_person else Exit.OK)
 
 
-def _job_id(text: str) -> UUID | None:
-    """Read an id; whatever is none names a type."""
+async def _job_id(queue: Queue, text: str) -> UUID | None:
+    """Read an id, or a part of one as lists show it; whatever is none names a type."""
     try:
         return UUID(text)
     except ValueError:
+        found = await short_id.find(queue.store, text)
+    if found is None or not (found.ids or found.marked):  # hex digits may be the name of a type
         return None
+    return short_id.only(found, text)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from rich.text import Text
 
-from howdah.job import Job, Priority
+from howdah.job import Job
 from howdah.printable import one_line
 from howdah.states import State
 
@@ -23,7 +23,6 @@ STYLES = {
 }
 
 _STEPS = ((86400, "d"), (3600, "h"), (60, "m"))
-_NAMES = {int(priority): priority.name.lower() for priority in Priority}
 
 
 def status(state: State) -> Text:
@@ -62,10 +61,6 @@ def _whole(of: timedelta) -> str:
 def moment(at: datetime) -> str:
     """Word an instant in the reader's own time zone."""
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S} ({ago(at)})"
-
-
-def priority(number: int) -> str:
-    return _NAMES.get(number, str(number))
 
 
 def progress(job: Job) -> str:

@@ -86,7 +86,7 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     metavar="DURATION",
     default="5m",
     show_default=True,
-    help="How long workers of another make, which never beat, may hold a job.",
+    help="How long foreign workers, which never beat, may hold a job.",
 )
 @click.option(
     "--poll",

@@ -4,7 +4,7 @@ Comes after  observe/  which answers the questions
 
 Counters and histograms are the sums of `howdah.measures`, which never fall, so `rate()` works over
 any number of workers and over their restarts. They tell what howdah's own workers did; what
-workers of another make ended shows in howdah_jobs_kept alone.
+foreign workers ended shows in howdah_jobs_kept alone.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _health(page: _Page, diagnosis: Diagnosis, late: Sequence[str]) -> None:
     page.add(
         "howdah_health",
         "gauge",
-        "What `howdah doctor` finds: 0 fine, 1 unknown, 2 warning, 3 sick.",
+        "What `howdah doctor` finds: 0 fine, 1 unknown, 2 warning, 3 critical.",
         (({"check": name}, level) for name, level in sorted(worst.items())),
     )
     page.add(

@@ -4,12 +4,14 @@
     over_time.py  the last hour, day or week of all types or of one, for charts
     problems.py   what a person should look at, worst first
     page.py       jobs by filter, page by page, and how many there are
+    brief.py      what tells the jobs of a list apart: payloads, cut, and labels
+    short_id.py   a job by a part of its id
     life.py       one job: its waits, its attempts, its events
     failures.py   recent failures, the same errors together
     crew.py       workers, and what each runs now
     job_types.py  what workers have registered of their types
     why.py        why a job, or a type, does not move
-    doctor/       what makes a PostgreSQL queue sick
+    doctor/       what is wrong with a PostgreSQL queue
     ready.py      whether the database answers and the schema fits
     steer.py      pause and resume, priority, time, delete
     measures.py   what a worker measures; histogram.py, how times are counted

@@ -2,7 +2,7 @@
 
 In SQL  sql/80_observe/crew.sql
 
-A worker of another make that never beats is listed too, by the jobs it holds.
+A foreign worker that never beats is listed too, by the jobs it holds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class WorkerNow(msgspec.Struct, frozen=True, kw_only=True):
     """A worker and what it does."""
 
     id: str
-    beats: bool  # false: of another make, known by what it holds
+    beats: bool  # false: a foreign worker, known by what it holds
     alive: bool
     started_at: datetime | None
     beat_at: datetime | None

@@ -6,7 +6,7 @@ In SQL        sql/80_observe/measure.sql, fold_measures.sql, sample_waiting.sql
 Nothing is done per job as it runs. Of each settled batch the endings are counted by type; times
 are taken of all in a small batch and of an even sample in a large one, each standing for its
 share, so a worker that drains a hundred thousand jobs a second measures at the price of a few
-thousand. Workers of another make are not measured unless they call howdah.measure themselves.
+thousand. Foreign workers are not measured unless they call howdah.measure themselves.
 """
 
 from __future__ import annotations

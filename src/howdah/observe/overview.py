@@ -112,7 +112,7 @@ async def listeners(store: Store, within: timedelta) -> list[Listener]:
 
 
 def _listener(id: str, info: Any) -> Listener:
-    """Read what a worker says of itself; one of another make may say anything."""
+    """Read what a worker says of itself; a foreign one may say anything."""
     said: dict[str, Any] = info if isinstance(info, dict) else {}  # pyright: ignore
     return Listener(
         id,

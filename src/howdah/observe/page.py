@@ -53,7 +53,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 raise BadInput(f"{at.isoformat()} has no time zone, so nobody knows when that is")
         for text in (*self.job_type, self.worker_id, self.error, self.fingerprint):
             if text is not None and "\0" in text:
-                raise BadInput("text with a NUL character is found nowhere")
+                raise BadInput("a filter cannot contain a NUL character")
         for number in (self.priority, self.attempts_from, self.attempts_to):
             if number is not None and not -_BIGINT <= number < _BIGINT:
                 raise BadInput(f"no job has a number like {number}")

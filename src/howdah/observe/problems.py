@@ -21,7 +21,7 @@ from howdah.store import Store
 FAILING, FAILING_BADLY = 0.1, 0.5  # of all attempts
 ENOUGH = 5  # failed attempts to speak of a rate
 BEHIND, FAR_BEHIND = timedelta(minutes=1), timedelta(minutes=15)
-UNHEARD = timedelta(seconds=5)  # a job may wait so long before nobody listens
+UNHEARD = timedelta(seconds=5)  # a job may wait so long before a missing worker is told
 STUCK = timedelta(minutes=5)  # that a stranger may hold a job
 
 
@@ -66,28 +66,29 @@ def found(seen: Overview, workers: list[WorkerNow], diagnosis: Diagnosis) -> lis
                 kind="late",
                 level=Level.WARNING,
                 sentence=f"These took too long to count and are missing: {', '.join(seen.late)}.",
-                advice="Mostly dead rows that cannot be cleaned away: see the oldest transaction.",
+                advice="The usual cause is dead rows that cannot be cleaned away. See the check "
+                "of the oldest transaction.",
             )
         )
     return sorted(all_found, key=lambda problem: -problem.level)
 
 
 def _stuck(worker: WorkerNow, seen: Overview) -> Generator[Problem]:
-    """Jobs in hands that may never let go of them."""
+    """Find jobs that are held by a worker that may be gone."""
     if worker.alive or not worker.holds:
         return
     if worker.beats:
         sentence = f"Worker {worker.id} is silent and still holds {jobs(worker.holds)}."
-        advice = "A live worker takes them over by itself; if none lives, start one."
+        advice = "A live worker recovers them by itself. If no worker is alive, start one."
     else:
         since = min((one.claimed_at for one in worker.attempts if one.claimed_at), default=None)
         if since is None or seen.at - since < STUCK:
             return
         sentence = (
-            f"{worker.id} never beats and has held {jobs(worker.holds)} "
+            f"The foreign worker {worker.id} has held {jobs(worker.holds)} "
             f"for up to {length(seen.at - since)}."
         )
-        advice = "Live workers take such jobs over after their --stale-after; `howdah recover` now."
+        advice = "Live workers recover such jobs after --stale-after; `howdah recover` does it now."
     yield Problem(
         kind="stuck", level=Level.WARNING, sentence=sentence, advice=advice, worker_id=worker.id
     )
@@ -110,7 +111,7 @@ def _of_type(one: TypeNow) -> Generator[Problem]:
         if not one.listeners and not in_hands and one.oldest > UNHEARD:
             yield Problem(
                 kind="nobody_listens",
-                level=Level.SICK,
+                level=Level.CRITICAL,
                 sentence=f"No live worker knows the type {name}: {waiting(one.waiting)}, "
                 f"the first for {length(one.oldest)}.",
                 advice="Start a worker whose queue has this function, or look for a misspelt type.",
@@ -120,10 +121,10 @@ def _of_type(one: TypeNow) -> Generator[Problem]:
             speed = f"; at {one.per_second:.1f}/s that is {_drain(one)}" if one.per_second else ""
             yield Problem(
                 kind="falling_behind",
-                level=Level.SICK if one.oldest > FAR_BEHIND else Level.WARNING,
+                level=Level.CRITICAL if one.oldest > FAR_BEHIND else Level.WARNING,
                 sentence=f"{name} is {length(one.oldest)} behind: {waiting(one.waiting)}{speed}.",
-                advice="Add workers or slots, or make the job faster; look whether it waits for "
-                "something that is slow.",
+                advice="Add workers or slots, or make the job faster. It may wait for something "
+                "that is slow.",
                 job_type=name,
             )
     if one.unread:
@@ -141,10 +142,10 @@ def _of_type(one: TypeNow) -> Generator[Problem]:
     if one.failure_rate is not None and one.failure_rate >= FAILING and bad >= ENOUGH:
         yield Problem(
             kind="failing",
-            level=Level.SICK if one.failure_rate >= FAILING_BADLY else Level.WARNING,
+            level=Level.CRITICAL if one.failure_rate >= FAILING_BADLY else Level.WARNING,
             sentence=f"{one.failure_rate:.0%} of the attempts of {name} failed "
             "in the last five minutes.",
-            advice="Look at its failures: mostly it is one error.",
+            advice="Look at its failures. Often one error causes most of them.",
             job_type=name,
         )
 

@@ -1,7 +1,7 @@
 """Why: what a job, or a type, waits for, in one plain sentence and one word for programs.
 
 The first reason that holds is told, the one that would keep the job waiting even if all the
-others were gone: not due, paused, nobody listens, no free slot, others go first.
+others were gone: not due, paused, no worker, no free slot, others go first.
 """
 
 from __future__ import annotations
@@ -200,8 +200,8 @@ def _not_in_line(row: asyncpg.Record, pause: Paused | None, known: dict[str, Any
     if now - due > UPKEEP:
         return Why(
             reason=Reason.NOBODY_PROMOTES,
-            sentence=f"It has been due for {length(now - due)}, and nobody lets it join the line: "
-            "no worker is running. Start one.",
+            sentence=f"It has been due for {length(now - due)}, and it has not joined the line, "
+            "because no worker is running. Start one.",
             until=due,
             **known,
         )
@@ -342,8 +342,8 @@ def _blocked(job_type: str, pause: Paused | None, crew: _Crew, known: dict[str, 
     if not crew.members:
         return Why(
             reason=Reason.NOBODY_LISTENS,
-            sentence=f"No live worker knows the type {job_type}. Start one that does; a worker of "
-            "another make, which never beats, cannot be seen here.",
+            sentence=f"No live worker knows the type {job_type}. Start one that does. Foreign "
+            "workers, which claim with plain SQL and never beat, are not counted here.",
             **known,
         )
     return None

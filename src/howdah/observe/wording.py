@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
+from howdah.job import Priority
+
+_NAMES = {int(one): one.name.lower() for one in Priority}
 _STEPS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 
 
@@ -58,3 +61,8 @@ def amounts(by_name: Mapping[str, int], most: int = 3) -> str:
     """Word what there is most of: `90 resize, 10 mail`."""
     ordered = sorted(by_name.items(), key=lambda item: (-item[1], item[0]))
     return some([f"{jobs:,} {name}" for name, jobs in ordered], most)
+
+
+def priority(value: int) -> str:
+    """Word a priority: its number, and its name where it has one: `100 (discovered)`."""
+    return f"{value} ({_NAMES[value]})" if value in _NAMES else str(value)

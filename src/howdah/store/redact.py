@@ -20,7 +20,7 @@ def without_password(dsn: str) -> str:
     if not is_url or not _SCHEME.match(scheme):
         without = re.sub(rf"(?is)({_PASS}\s*=).*", r"\1***", dsn)
         return re.sub(r"(?s)^([^:@]*):.*@", r"\1:***@", without)
-    _, at = _userinfo(rest)
+    _, at = userinfo(rest)
     if at:
         user, colon, _ = rest[: at - 1].partition(":")
         rest = f"{user}{':***' if colon else ''}@{rest[at:]}"
@@ -34,7 +34,7 @@ def may_hold_password(word: str) -> bool:
     return "://" in word or re.search(rf"(?i){_PASS}\s*=", word) is not None
 
 
-def _userinfo(rest: str) -> tuple[str, int]:
+def userinfo(rest: str) -> tuple[str, int]:
     """Return what stands before the host, and where the host begins; 0 where nobody is named."""
     before, question, query = rest.partition("?")
     # an @ in the query is one of the query's, if that is one
@@ -45,8 +45,8 @@ def _userinfo(rest: str) -> tuple[str, int]:
 def without_pieces(text: str, dsn: str) -> str:
     """Return what was said about a DSN, unless it quotes a part of the password."""
     rest = dsn.partition("://")[2]
-    userinfo, at = _userinfo(rest)
-    secret = userinfo.partition(":")[2] if at else rest.partition(":")[2]
+    before, at = userinfo(rest)
+    secret = before.partition(":")[2] if at else rest.partition(":")[2]
     secret += " " + " ".join(re.findall(rf"(?i){_PASS}=([^&]*)", rest))
     pieces = {
         piece for piece in re.split(r"[\s:/@?#,&\[\]]+", f"{secret} {unquote(secret)}") if piece

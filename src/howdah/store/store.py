@@ -31,6 +31,7 @@ from howdah.payload import MAX_BYTES
 from howdah.store import install
 from howdah.store.address import each_host, find_dsn, find_listen_dsn
 from howdah.store.arrays import tell_arrays
+from howdah.store.database_name import database_name
 from howdah.store.limit import ConnectionLimit
 from howdah.store.pool import Closed, Pool
 from howdah.store.redact import without_password, without_pieces
@@ -119,6 +120,11 @@ class Store:
     def dsn(self) -> str | None:
         """The address with its password, once the store is open: never to be shown."""
         return self._dsn
+
+    @property
+    def database_name(self) -> str:
+        """Which database this is, for people: without user and password."""
+        return database_name(self._given)
 
     @property
     def pooled(self) -> bool:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from howdah.observe import Level, Life, Problem, TypeNow, WorkerNow
-from howdah.observe.wording import instant, length
+from howdah.observe.wording import instant, length, priority
 from howdah.printable import one_line
 from howdah.states import State
 from howdah.top import words
@@ -70,7 +70,7 @@ def job(life: Life) -> Group:
         "progress",
         Text.assemble(words.bar(one.progress, 25), f" {one_line(one.current_stage or '')}"),
     )
-    telling.fact("priority", str(one.priority))
+    telling.fact("priority", priority(one.priority))
     telling.fact("attempts", f"{one.attempts} of {one.max_attempts}")
     telling.fact("worker", one.worker_id)
     telling.fact("waited", length(life.waited))
@@ -138,7 +138,7 @@ def job_type(one: TypeNow, why: str) -> Group:
         telling.heading("In line, by priority")
         for lane in one.lanes:
             told = f"{lane.jobs!s:>8} waiting, oldest {length(lane.oldest)}"
-            telling.line(f"{lane.priority:>8}  {told}")
+            telling.line(f"{priority(lane.priority):>16}  {told}")
     if one.trend:
         telling.heading("The last hour, minute by minute")
         ended = [minute.completed + minute.failed + minute.retried for minute in one.trend]
@@ -180,7 +180,7 @@ def problems(found: list[Problem]) -> Group:
     if not found:
         telling.line(("Nothing to worry about.", words.GOOD))
     for one in found:
-        style = words.BAD if one.level is Level.SICK else words.WARN
+        style = words.BAD if one.level is Level.CRITICAL else words.WARN
         telling.line((f"▲ {one_line(one.sentence)}", style))
         telling.line(f"{one_line(one.advice)}\n")
     return telling.told

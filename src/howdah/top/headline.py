@@ -51,6 +51,6 @@ def worst(seen: Seen, width: int) -> Text:
         return Text("✓ nothing to worry about", style=words.GOOD, no_wrap=True)
     first, *others = problems
     more = f"  +{len(others)} more (!)" if others else "  (!)"
-    style = words.BAD if first.level is Level.SICK else words.WARN
+    style = words.BAD if first.level is Level.CRITICAL else words.WARN
     made = words.cut(f"▲ {first.sentence}", width - len(more), style)
     return Text.assemble(made, (more, words.DIM), no_wrap=True)

@@ -15,7 +15,7 @@ def empty(title: str, seen: Seen) -> str:
         case "Types":
             return (
                 "No jobs yet, and no worker.\n\n"
-                "Hand one over:       howdah enqueue hello name=you\n"
+                "Enqueue one:         howdah enqueue hello name=you\n"
                 "Start a worker:      howdah worker your_module:queue\n"
                 "See it all at work:  howdah demo"
             )

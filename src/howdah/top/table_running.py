@@ -13,6 +13,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from howdah.observe import Attempt
+from howdah.observe.short_id import shortened
 from howdah.printable import one_line
 from howdah.states import State
 from howdah.top import words
@@ -58,7 +59,7 @@ class RunningTable(Table[Work]):
         lost = "" if row.worker_alive else words.WARN
         return {
             "TYPE": one.job_type,
-            "JOB": Text(str(one.id)[-8:], words.DIM),
+            "JOB": Text(shortened(one.id), words.DIM),
             "STAGE": _stage(one),
             "FOR": words.age(row.at_work),
             "TRY": Text(str(one.attempt), words.WARN if one.attempt > 1 else ""),

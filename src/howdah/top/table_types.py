@@ -68,8 +68,8 @@ def rows(seen: Seen) -> list[TypeNow]:
     """Return the types, those with a problem first."""
     if seen.overview is None:
         return []
-    sick = {problem.job_type for problem in seen.problems}
-    return sorted(seen.overview.types, key=lambda one: (one.job_type not in sick, one.job_type))
+    troubled = {problem.job_type for problem in seen.problems}
+    return sorted(seen.overview.types, key=lambda one: (one.job_type not in troubled, one.job_type))
 
 
 def _busy(row: TypeNow) -> str:

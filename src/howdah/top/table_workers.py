@@ -53,13 +53,13 @@ class WorkersTable(Table[WorkerNow]):
 def state(worker: WorkerNow) -> Text:
     """Word how a worker is."""
     if not worker.beats:
-        return Text("never beats", words.WARN)
+        return Text("foreign", words.WARN)
     if not worker.alive:
         return Text("silent", words.BAD)
     return Text("draining", words.WARN) if worker.draining else Text("alive", words.GOOD)
 
 
 def types_of(worker: WorkerNow) -> list[str]:
-    """Return the types that a worker says it knows; one of another make may say anything."""
+    """Return the types that a worker says it knows; a foreign one may say anything."""
     said: Any = worker.info.get("job_types")
     return [str(one) for one in said] if isinstance(said, list) else []  # pyright: ignore

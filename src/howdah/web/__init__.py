@@ -15,6 +15,8 @@
     pages/        overview, jobs, job, failures, workers, types, health
     api/          the same as JSON, described by OpenAPI
     charts.py     how it was over time, as SVG
+    brief.py      one line that tells a job of a list from the others
+    last_frame.py where an error was raised
     draw.py       words, numbers, times and JSON as HTML
 
 Everything that is shown comes from `howdah.observe`, so no page can cost the database more than

@@ -23,13 +23,13 @@ from howdah.job import Priority
 from howdah.observe import wording
 from howdah.observe.count import Count
 from howdah.observe.overview import Lane, Minute
+from howdah.observe.short_id import shortened
 from howdah.version import VERSION
 from howdah.web.paths import inner_path, outer
 from howdah.web.visitor import visitor_in
 
 NOTHING = "\u2013"  # where there is no value
 USUAL = int(Priority.DISCOVERED)
-_NAMES = {int(priority): priority.name.lower() for priority in Priority}
 
 
 def number(value: float | Count | None) -> str:
@@ -101,19 +101,24 @@ def prose(text: str) -> Markup:
     )
 
 
-def priority(value: int) -> str:
-    return _NAMES.get(value, str(value))
-
-
-def trend(values: Sequence[int], label: str, css: str = "trend", bad: Sequence[int] = ()) -> Markup:
+def trend(
+    values: Sequence[int],
+    label: str,
+    css: str = "trend",
+    bad: Sequence[int] = (),
+    unit: str | None = None,
+) -> Markup:
     """Draw numbers in time as bars of an SVG, oldest first, with a text for who cannot see it.
 
-    `bad` is the part of each that gets a colour of its own; even a small one can be seen.
+    `bad` is the part of each that gets a colour of its own; even a small one can be seen. With a
+    `unit` such as `min` the scale stands below: how many the highest bar is.
     """
     top = max(values, default=0) or 1
+    if unit is not None:
+        label += f"; {max(values, default=0):,} in a {unit} at most"
     lower = [max(1.5, 20 * part / top) if part else 0.0 for part in bad] or [0.0] * len(values)
     upper = [max(low, 20 * value / top) for value, low in zip(values, lower, strict=True)]
-    return Markup(
+    drawn = Markup(
         '<svg class="{}" viewBox="0 0 {} 20" preserveAspectRatio="none" role="img" '
         'aria-label="{}"><title>{}</title>{}{}</svg>'
     ).format(
@@ -124,6 +129,10 @@ def trend(values: Sequence[int], label: str, css: str = "trend", bad: Sequence[i
         _bars(lower, upper, ""),
         _bars([0.0] * len(lower), lower, "bad"),
     )
+    if unit is None or not any(values):
+        return drawn
+    scale = Markup('<span class="scale" aria-hidden="true">max {}/{}</span>')
+    return drawn + scale.format(number(max(values)), unit)
 
 
 def _bars(feet: Sequence[float], heads: Sequence[float], css: str) -> Markup:
@@ -145,6 +154,7 @@ def hour(minutes: Sequence[Minute], css: str = "trend") -> Markup:
         f"last hour: {good:,} completed, {sum(bad):,} failed attempts",
         css,
         bad,
+        "minute" if css == "trend" else None,  # the large one has an axis of its own
     )
 
 
@@ -162,7 +172,7 @@ def mix(lanes: Sequence[Lane]) -> Markup:
             )
         )
         at += wide
-    said = wording.some([f"{priority(lane.priority)} {lane.jobs}" for lane in lanes], 6)
+    said = wording.some([f"{wording.priority(lane.priority)}: {lane.jobs}" for lane in lanes], 6)
     return Markup(
         '<svg class="mix" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" '
         'aria-label="{}"><title>{}</title>{}</svg>'
@@ -179,21 +189,9 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     words: dict[str, Any] = made.filters
-    for word in (
-        number,
-        rate,
-        percent,
-        length,
-        ago,
-        due,
-        moment,
-        prose,
-        priority,
-        trend,
-        hour,
-        mix,
-    ):
+    for word in (number, rate, percent, length, ago, due, moment, prose, trend, hour, mix):
         words[word.__name__] = word
+    words |= {"priority": wording.priority, "short_id": shortened}
     return made
 
 
@@ -212,6 +210,7 @@ def _context(request: Request, context: dict[str, Any]) -> tuple[dict[str, Any],
         "who": None if visitor is None else visitor.who,
         "pledge": "" if visitor is None else visitor.pledge,
         "settings": desk.settings,
+        "database": desk.store.database_name,
         "said": getattr(request.state, "said", None),
         "live": None,
         "leave": request.app.state.login is not None,

@@ -113,8 +113,8 @@ def read(
 
 def _in_order(values: dict[str, Any], wrong: dict[str, str]) -> None:
     for first, last, sentence in (
-        ("attempts_from", "attempts_to", "No number is that large and that small: swap the two."),
-        ("created_from", "created_to", "This lies before the beginning: swap the two."),
+        ("attempts_from", "attempts_to", "The minimum is larger than the maximum: swap the two."),
+        ("created_from", "created_to", "The end lies before the beginning: swap the two."),
     ):
         low, high = values.get(first), values.get(last)
         if low is not None and high is not None and high < low:
@@ -123,7 +123,7 @@ def _in_order(values: dict[str, Any], wrong: dict[str, str]) -> None:
 
 def _text(said: str) -> str:
     if "\0" in said:
-        raise Wrong("A NUL character is found nowhere.")
+        raise Wrong("A filter cannot contain a NUL character.")
     return said
 
 
@@ -179,7 +179,7 @@ def _payload(said: str, redact: frozenset[str]) -> tuple[str, str]:
     if asks_for_hidden(key, value, redact):
         raise Wrong("What stands under this key is hidden here, so nobody can look for it.")
     if "\\u0000" in value:
-        raise Wrong("A NUL character is found nowhere.")
+        raise Wrong("A filter cannot contain a NUL character.")
     return key, value
 
 

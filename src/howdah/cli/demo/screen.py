@@ -19,6 +19,7 @@ from rich.text import Text
 from howdah.cli import words
 from howdah.cli.demo.news import Look, News, Newsroom
 from howdah.job import Job, Priority
+from howdah.observe.wording import priority
 from howdah.printable import one_line
 from howdah.states import State
 
@@ -154,7 +155,7 @@ def _bars(jobs: Sequence[Job], look: Look) -> Table:
         lost = job.worker_id in silent
         table.add_row(
             one_line(job.job_type),
-            Text(words.priority(job.priority), PRIORITY_STYLES.get(Priority(job.priority), "")),
+            Text(priority(job.priority), PRIORITY_STYLES.get(Priority(job.priority), "")),
             ProgressBar(
                 total=100, completed=job.progress, complete_style="red" if lost else "blue"
             ),

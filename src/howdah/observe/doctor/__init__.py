@@ -1,4 +1,4 @@
-"""Doctor: what makes a PostgreSQL queue sick, each with what it means and what to do.
+"""Doctor: what is wrong with a PostgreSQL queue, each with what it means and what to do.
 
 check.py       one finding, and the whole diagnosis
 database.py    the server: transactions, slots, connections, NOTIFY, clock

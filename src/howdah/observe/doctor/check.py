@@ -19,7 +19,7 @@ class Level(IntEnum):
     FINE = 0
     UNKNOWN = 1
     WARNING = 2
-    SICK = 3
+    CRITICAL = 3
 
     @property
     def word(self) -> str:
@@ -50,9 +50,11 @@ class Diagnosis(msgspec.Struct, frozen=True):
 Examination = Callable[[Store, timedelta], Awaitable[list[Check]]]
 
 
-def graded(value: float, warning: float, sick: float) -> Level:
+def graded(value: float, warning: float, critical: float) -> Level:
     """Compare with two limits."""
-    return Level.SICK if value >= sick else Level.WARNING if value >= warning else Level.FINE
+    return (
+        Level.CRITICAL if value >= critical else Level.WARNING if value >= warning else Level.FINE
+    )
 
 
 async def examine(store: Store, *, within: timedelta = look.WITHIN) -> Diagnosis:

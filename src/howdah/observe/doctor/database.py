@@ -1,4 +1,4 @@
-"""Database: the server that the queue lives on, as far as it can make a queue sick."""
+"""Database: the server that the queue lives on, as far as it can harm a queue."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ async def _vacuum(store: Store, within: timedelta) -> list[Check]:
     advice = ""
     if not enabled:
         level, advice = (
-            Level.SICK,
+            Level.CRITICAL,
             "Set autovacuum = on: without it the queue gets slower for ever.",
         )
     elif overdue:

@@ -33,16 +33,16 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
         return [
             Check(
                 name="workers",
-                level=Level.WARNING if alive else Level.SICK,
+                level=Level.WARNING if alive else Level.CRITICAL,
                 sentence=f"{len(silent)} silent workers still hold jobs: {some(silent)}; "
                 f"{len(alive)} are alive.",
-                advice="Any live worker takes such jobs over within seconds. If none lives, start "
+                advice="Any live worker recovers such jobs within seconds. If none is alive, start "
                 "one, or call `howdah recover`.",
                 value=len(silent),
                 unit="workers",
             )
         ]
-    level = Level.SICK if waiting and not alive else Level.FINE
+    level = Level.CRITICAL if waiting and not alive else Level.FINE
     return [
         Check(
             name="workers",
@@ -50,9 +50,9 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
             sentence=f"{len(alive)} workers are alive."
             if len(alive) != 1
             else "1 worker is alive.",
-            advice="Jobs stand in line and nobody takes them. Start a worker: howdah worker "
-            "MODULE:QUEUE. (Workers of another make, which never beat, cannot be seen here.)"
-            if level is Level.SICK
+            advice="Jobs wait and no worker claims them. Start a worker: howdah worker "
+            "MODULE:QUEUE. (Foreign workers, which never beat, cannot be seen here.)"
+            if level is Level.CRITICAL
             else "",
             value=len(alive),
             unit="workers",

@@ -1,6 +1,6 @@
 -- workers · who is alive: one row per worker, touched every few seconds
 --
--- A worker that beats is judged by its beats alone. A worker of another make that never
+-- A worker that beats is judged by its beats alone. A foreign worker that never
 -- beats has no row here and is judged by `claimed_at`. Who judges must itself have been heard
 -- steadily for as long as those may be silent: after an outage nobody is given up for it.
 

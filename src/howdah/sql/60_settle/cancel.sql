@@ -6,7 +6,7 @@
 --
 --   returns  the ids this call moved; a missing id had already ended, or never was
 --
--- Locks and wakes as finish does. A worker of another make may end one of these by a plain
+-- Locks and wakes as finish does. A foreign worker may end one of these by a plain
 -- UPDATE while we wait for its row, or lock several in another order: that raises 40001 or
 -- 40P01, and we look again.
 

@@ -1,7 +1,7 @@
 -- recover · claimed, running → pending, or → failed on the last attempt
 --
 -- Takes jobs away from workers that fell silent. A worker that beats is judged by its beats
--- and the silence it allowed itself, however long its jobs take. A worker of another make
+-- and the silence it allowed itself, however long its jobs take. A foreign worker
 -- that never beat is judged by p_timeout since it claimed. The attempt counts. A job that has lost as many
 -- workers in a row as the option max_lost_workers says ends as failed, however many attempts it asked for: it
 -- may be what kills them.

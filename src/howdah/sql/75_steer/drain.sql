@@ -1,7 +1,7 @@
 -- drain · ask a worker to stop: claim no more, let what runs end, hand back the rest
 --
 -- The worker hears of it with its next report, within seconds, and stops as if it had been sent
--- SIGTERM. A worker of another make that never calls howdah.measure never hears of it.
+-- SIGTERM. A foreign worker that never calls howdah.measure never hears of it.
 --
 --   returns  whether such a worker is alive and was asked
 --

@@ -1,7 +1,7 @@
 -- measure · a worker says what it did in the last few seconds, and hears whether to stop
 --
 -- A JSON array of objects, one per job type, with the names of the columns of howdah.measures.
--- Workers of another make may call it as well; without it they show in the counts alone.
+-- Foreign workers may call it as well; without it they show in the counts alone.
 --
 --   select howdah.measure('me', '[{"job_type": "mail", "completed": 3, "run": [0, 0, 3]}]');
 --

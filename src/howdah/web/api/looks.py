@@ -17,7 +17,7 @@ from howdah.web.desk import Desk
 
 calls: Calls = Calls()
 
-Word = Literal["fine", "unknown", "warning", "sick"]
+Word = Literal["fine", "unknown", "warning", "critical"]
 JobTypeName = Annotated[
     str, Meta(min_length=1, max_length=200, pattern="^[^\\u0000-\\u001f\\u007f-\\u009f]*$")
 ]
@@ -171,7 +171,7 @@ async def workers(desk: Desk) -> Workers:
 
 @calls.get("/health")
 async def health(desk: Desk) -> Health:
-    """What makes a PostgreSQL queue sick: the same as `howdah doctor`."""
+    """What is wrong with a PostgreSQL queue: the same as `howdah doctor`."""
     found = await observe.examine(desk.store, within=desk.within)
     return Health(
         level=_word(found.level),
@@ -194,6 +194,6 @@ def _word(level: Level) -> Word:
         Level.FINE: "fine",
         Level.UNKNOWN: "unknown",
         Level.WARNING: "warning",
-        Level.SICK: "sick",
+        Level.CRITICAL: "critical",
     }
     return words[level]

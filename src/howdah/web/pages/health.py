@@ -1,4 +1,4 @@
-"""Health: what makes a PostgreSQL queue sick, as `howdah doctor` tells it.
+"""Health: what is wrong with a PostgreSQL queue, as `howdah doctor` tells it.
 
 The doctor says what is the case and what to do. Here each check also says why it is looked at, for
 who reads it while all is well.
@@ -16,26 +16,28 @@ from howdah.web.page import Page
 from howdah.web.recent import GLANCE, recent
 
 MEANINGS = {
-    "oldest_transaction": "As long as a transaction is open, no row that died since it began can "
-    "be cleaned away. A queue makes many, and every look walks over them.",
+    "oldest_transaction": "While a transaction is open, vacuum cannot remove rows that died since "
+    "it began. A queue makes many dead rows, and every query reads past them.",
     "replication_slots": "A slot keeps the write-ahead log, and sometimes dead rows, for a reader. "
     "If the reader is gone, the disk fills up.",
     "standby_feedback": "A standby can ask this server to keep dead rows for the queries it runs.",
-    "connections": "Workers, producers and this page need connections; when none is left, they "
+    "connections": "Workers, producers and this page need connections. When none is left, new ones "
     "are refused.",
     "notify_queue": "Workers are woken by NOTIFY. Its queue is shared by the whole server; when it "
     "is full, enqueueing fails.",
     "server_release": "Minor releases of PostgreSQL fix errors and security holes.",
-    "clock_skew": "Times that a program names are its own clock's; the queue goes by the server's.",
-    "dead_rows": "Every claim and every ending leaves dead rows in the hot tables, until vacuum "
-    "cleans them away.",
+    "clock_skew": "A time that a program gives comes from its own clock. The queue uses the "
+    "server's.",
+    "dead_rows": "Every claim and every ending leaves dead rows in the hot tables until vacuum "
+    "removes them.",
     "autovacuum": "Autovacuum cleans the hot tables and keeps the server from running out of "
     "transaction numbers.",
-    "freeze_age": "Rows must be frozen before transaction numbers come round again.",
+    "freeze_age": "Rows must be frozen before transaction numbers are used again.",
     "days": "Finished jobs and events are kept in one partition per day; old days are dropped.",
-    "workers": "Somebody must be alive to claim jobs, and to take over from who is not.",
-    "upkeep": "Jobs that wait for their time are let into the line by a worker's upkeep.",
-    "schema": "The functions in the database and this program must be of one version.",
+    "workers": "A live worker is needed to claim jobs, and to recover the jobs of workers "
+    "that have died.",
+    "upkeep": "A worker's upkeep puts jobs in line when their time has come.",
+    "schema": "The functions in the database and this program must have the same version.",
 }
 WORDS = {
     "notify_queue": "NOTIFY queue",
@@ -48,7 +50,7 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
     by_level = {level: [c for c in diagnosis.checks if c.level is level] for level in Level}
     return {
         "diagnosis": diagnosis,
-        "sick": len(by_level[Level.SICK]),
+        "critical": len(by_level[Level.CRITICAL]),
         "warnings": len(by_level[Level.WARNING]),
         "unknown": len(by_level[Level.UNKNOWN]),
         "meanings": MEANINGS,

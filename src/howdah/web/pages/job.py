@@ -27,6 +27,7 @@ from howdah.web.actions import Action, on_jobs, told
 from howdah.web.body import form_of
 from howdah.web.desk import Desk, desk_of
 from howdah.web.filter_form import Wrong
+from howdah.web.last_frame import last_frame
 from howdah.web.page import Page
 from howdah.web.pages.jobs import priority_for
 from howdah.web.redact import redacted
@@ -65,8 +66,15 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
         "events": _events(desk, life, written),
         "events_shown": EVENTS,
         "fingerprint": written.fingerprint or None,
+        "frame": _frame(life),
         "can": {str(action) for action in allowed(job, in_line=life.place is not None)},
     }
+
+
+def _frame(life: Life) -> str | None:
+    """Return where the last error was raised."""
+    errors = [span for span in life.spans if span.error]
+    return last_frame(errors[-1].traceback) if errors else None
 
 
 def _tree(desk: Desk, written: str, levels: int = json_tree.OPEN) -> Any:

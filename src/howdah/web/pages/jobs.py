@@ -10,7 +10,9 @@ would show nothing new.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -23,12 +25,14 @@ from starlette.routing import Route
 
 from howdah import observe
 from howdah.errors import BadInput
-from howdah.observe import Count, Filter, Overview, Summary, TookTooLong
+from howdah.observe import Count, Filter, Overview, Summary, TookTooLong, short_id
+from howdah.observe.brief import briefs
 from howdah.observe.page import DEPTH
 from howdah.states import State
 from howdah.web import filter_form, flash
 from howdah.web.actions import Action, on_jobs, told
 from howdah.web.body import form_of
+from howdah.web.brief import Line, line
 from howdah.web.desk import Desk, desk_of
 from howdah.web.filter_form import Form, Wrong
 from howdah.web.page import Page
@@ -47,6 +51,7 @@ class Row(msgspec.Struct, frozen=True):
     job: Summary
     word: str  # waits, runs, ran, …
     time: timedelta | None
+    line: Line = Line("", "")  # what tells it from the others
 
 
 async def look(desk: Desk, request: Request) -> dict[str, Any]:
@@ -55,10 +60,11 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
     form = filter_form.read(asked.multi_items(), seen.at, desk.settings.redact)
     find = asked.get("find", "").strip()
     if find and not form.typed:
-        raise _elsewhere(request, find, seen)
+        raise await _elsewhere(desk, request, find, seen)
     way = [_id(said) for said in asked.getlist("before")]
     found, trouble = await _page(desk, form, way[-1] if way else None)
     jobs = found.jobs if found is not None else []
+    lines = await _lines(desk, [job.id for job in jobs])
     now = max([seen.at, *(job.created_at for job in jobs[:1])])  # the newest may be newer
     return {
         "now": now,
@@ -68,7 +74,7 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
         "states": states(seen, form.filter),
         "types": [one.job_type for one in seen.types],
         "find": find,
-        "rows": [row(job, now) for job in jobs],
+        "rows": [msgspec.structs.replace(row(job, now), line=lines[job.id]) for job in jobs],
         "trouble": trouble,
         "exhausted": found.exhausted if found is not None else False,
         "depth": DEPTH,
@@ -76,16 +82,17 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
         "newer": way[:-1],
         "older": [*way, found.before][-PAGES_BACK:] if found and found.before else None,
         "actions": ON_MANY,
+        "destroying": DESTROYING,
     }
 
 
-def _elsewhere(request: Request, find: str, seen: Overview) -> HTTPException:
+async def _elsewhere(desk: Desk, request: Request, find: str, seen: Overview) -> HTTPException:
     """Send a search where its words lead: to a job, to types, or to errors."""
-    try:
-        id = UUID(find)
-    except ValueError:
-        names = [one.job_type for one in seen.types]
-        exact = [name for name in names if name == find]
+    names = [one.job_type for one in seen.types]
+    exact = [name for name in names if name == find]
+    if not exact and (id := await _job(desk, find)) is not None:
+        to = outer(request, f"/jobs/{id}")
+    else:
         part = [name for name in names if find.casefold() in name.casefold()]
         types = exact or part[:TYPES_FOUND]
         to = (
@@ -93,9 +100,27 @@ def _elsewhere(request: Request, find: str, seen: Overview) -> HTTPException:
             if types
             else outer(request, "/jobs", error=find)
         )
-    else:
-        to = outer(request, f"/jobs/{id}")
     return HTTPException(303, "found", {"location": to})
+
+
+async def _job(desk: Desk, find: str) -> UUID | None:
+    """Return the job that a search means by its id, or by a part of it as the list shows it."""
+    try:
+        return UUID(find)
+    except ValueError:
+        found = await short_id.find(desk.store, find, within=desk.within)
+    if found is None or not (found.ids or found.marked):  # hex digits may be a part of an error
+        return None
+    return short_id.only(found, find)
+
+
+async def _lines(desk: Desk, ids: list[UUID]) -> defaultdict[UUID, Line]:
+    """Read what tells jobs apart; nothing where that took too long."""
+    lines: defaultdict[UUID, Line] = defaultdict(lambda: Line("", ""))
+    with suppress(TookTooLong):
+        read = await briefs(desk.store, ids, within=desk.within)
+        lines.update({id: line(one, desk.settings.redact) for id, one in read.items()})
+    return lines
 
 
 async def _page(
@@ -175,9 +200,12 @@ ON_MANY: list[tuple[Action, str, str | None]] = [
     (Action.REQUEUE, "Requeue", None),
     (Action.RUN_NOW, "Run now", None),
     (Action.CANCEL, "Cancel", "Cancel the jobs that are ticked?"),
-    (Action.DELETE, "Delete", "Delete the jobs that are ticked? Nobody can bring them back."),
+    (Action.DELETE, "Delete", "Delete the jobs that are ticked? This cannot be undone."),
     (Action.REPRIORITISE, "Set priority", None),
 ]
+
+
+DESTROYING = (Action.CANCEL, Action.DELETE)
 
 
 async def act(request: Request) -> Response:

@@ -24,7 +24,7 @@ from howdah.web.body import form_of
 from howdah.web.desk import Desk, desk_of
 from howdah.web.filter_form import Form, Wrong
 from howdah.web.page import Page
-from howdah.web.pages.jobs import ON_MANY, action_of, priority_for
+from howdah.web.pages.jobs import DESTROYING, ON_MANY, action_of, priority_for
 from howdah.web.visitor import who_of
 
 _HAPPENS: dict[Action, str] = {
@@ -32,9 +32,9 @@ _HAPPENS: dict[Action, str] = {
     Action.RUN_NOW: "Those that wait for their time, or for a retry, join the line at once. "
     "Those that stand in line already stay where they are.",
     Action.CANCEL: "Those that wait are cancelled at once. Those that run are asked to stop, and "
-    "whatever they still bring is not taken.",
-    Action.DELETE: "They are forgotten for good, with their results, errors and events. Nobody "
-    "can bring them back.",
+    "their results are dropped.",
+    Action.DELETE: "They are deleted for good, with their results, errors and events. This "
+    "cannot be undone.",
     Action.REPRIORITISE: "They get another priority and keep their age: higher goes first.",
 }
 
@@ -48,7 +48,7 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
         "action": str(action),
         "verb": next(verb for one, verb, _ in ON_MANY if one is action),
         "wants_priority": action is Action.REPRIORITISE,
-        "dangerous": action in (Action.CANCEL, Action.DELETE),
+        "dangerous": action in DESTROYING,
         "words": filter_form.in_words(wanted or form.filter),
         "happens": _HAPPENS[action],
         "count": await bulk.count(desk, action, form.filter),

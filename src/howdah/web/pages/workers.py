@@ -1,6 +1,6 @@
 """Workers: who works here, how each is, what it runs now, and a way to ask it to leave.
 
-Three kinds are told apart: those that beat, those that fell silent, and those of another make,
+Three kinds are told apart: those that beat, those that fell silent, and foreign ones,
 which never beat and are known by the jobs they hold. What a worker says of itself may be anything.
 """
 
@@ -24,7 +24,7 @@ from howdah.web.desk import Desk, desk_of
 from howdah.web.page import Page
 from howdah.web.visitor import who_of
 
-KINDS = ("At work", "Silent", "Of another make")
+KINDS = ("At work", "Silent", "Foreign workers")
 
 
 async def look_at_all(desk: Desk, request: Request) -> dict[str, Any]:
@@ -59,7 +59,7 @@ async def look_at_one(desk: Desk, request: Request) -> dict[str, Any]:
 
 def kind_of(one: WorkerNow) -> str:
     if not one.beats:
-        return "Of another make"
+        return "Foreign workers"
     return "At work" if one.alive else "Silent"
 
 

@@ -1,5 +1,6 @@
 // select: how many rows are ticked, all at once, and a list that stands still meanwhile.
-// Without this the boxes and the buttons work as a plain form.
+// The bar is shown while something is ticked. Without this script it is always shown, and the boxes
+// and the buttons work as a plain form.
 
 const boxes = () => [...document.querySelectorAll("#rows input[name=id]")];
 
@@ -39,6 +40,7 @@ function show() {
   all.indeterminate = ticked > 0 && ticked < list.length;
   // what somebody has ticked must not be pushed off the page by newer jobs
   document.getElementById("rows").toggleAttribute("data-keep", ticked > 0);
+  document.getElementById("bar").classList.toggle("shown", ticked > 0);
   const said = ticked ? `${ticked} ticked, the list stands still:` : "Tick jobs to act on them:";
   const status = document.getElementById("ticked");
   if (status.textContent !== said) status.textContent = said;

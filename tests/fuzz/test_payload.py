@@ -237,8 +237,8 @@ def test_a_handler_can_report_anything_and_its_worker_lives(
         ({"worker_id": "a\0b"}, "worker_id is text"),
         ({"worker_id": "\ud800"}, "worker_id is text"),
         ({"worker_id": "x" * 201}, "worker_id is text"),
-        ({"silent_after": timedelta.max}, "silent_after must be no longer than a year"),
-        ({"poll": timedelta.max}, "poll must be no longer than a year"),
+        ({"silent_after": timedelta.max}, "silent_after must be no longer than 365 days"),
+        ({"poll": timedelta.max}, "poll must be no longer than 365 days"),
     ],
 )
 def test_a_worker_that_could_not_work_is_refused_before_it_starts(

@@ -184,9 +184,8 @@ def test_options_are_refused_in_words_or_kept(world: World, given: list[dict[str
                 draft = world.queue.draft(**options)
             except BadInput:
                 continue
-            if (
-                draft.max_attempts or 0
-            ) > 1000:  # which the database refuses: option max_attempts_limit
+            most = draft.max_attempts or 0
+            if most > 1000:  # which the database refuses: option max_attempts_limit
                 for way in (world.queue.enqueue(**options), world.queue.enqueue_many([draft])):
                     with pytest.raises(BadInput, match="the limit is 1000"):
                         await way

@@ -32,6 +32,7 @@ VERBS: dict[str, Act] = {
     "fail": lambda db, claims: db.fail(claims),
     "retry": lambda db, claims: db.retry(claims),
     "release": lambda db, claims: db.release(claims),
+    "hand_back": lambda db, claims: db.hand_back(claims),
     "cancel by its worker": lambda db, claims: db.cancel_held(claims),
     "cancel": lambda db, claims: db.cancel(*(claim.id for claim in claims)),
     "watch": lambda db, claims: db.rows("select howdah.watch(%s)", [c.id for c in claims]),

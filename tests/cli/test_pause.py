@@ -47,4 +47,4 @@ def test_a_reason_needs_a_type(cli: Cli) -> None:
 def test_a_type_that_cannot_be_is_wrong_usage(cli: Cli) -> None:
     wrong = cli("pause", "x" * 201)
     assert wrong.exit_code == 2
-    assert "job type is 1 to 200 characters" in wrong.stderr
+    assert "a job type has 1 to 200 characters" in wrong.stderr

@@ -64,7 +64,7 @@ def test_the_link_that_it_prints_opens_it_once(cli: Cli) -> None:
         with entered(served) as client:
             assert "Overview" in client.get("/").text
         with httpx.Client() as another:
-            assert another.get(served.link).status_code == 403
+            assert another.get(served.link).status_code == 410
             assert another.get(served.url).status_code == 401
 
 

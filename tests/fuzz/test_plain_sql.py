@@ -74,6 +74,7 @@ EDGES: dict[str, list[str]] = {
     "errors": DOCUMENTS,
     "watched": ["true", "false", "maybe"],
     "trace": ["", "x", "00-" + "f" * 32 + "-" + "f" * 16 + "-01", "é" * 200, "x" * 201],
+    "unread_since": INSTANTS,
     "finished_on": DAYS,
 }
 

@@ -23,7 +23,12 @@ class Crowd:
         self._lock = threading.Lock()
         self.inside = self.most = self.done = 0
 
-    def visit(self) -> None:
+    def register(self, queue: Queue, **options: Any) -> None:
+        @queue.job(**options)
+        def visit() -> None:  # pyright: ignore[reportUnusedFunction]
+            self._visit()
+
+    def _visit(self) -> None:
         with self._lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
@@ -44,7 +49,7 @@ async def test_no_more_threads_than_allowed_and_the_rest_stays_in_line(
     queue: Queue, beside: bool, timeout: int | None
 ) -> None:
     crowd = Crowd()
-    queue.job(name="visit", timeout=timeout)(crowd.visit)
+    crowd.register(queue, timeout=timeout)
     if beside:
 
         @queue.job
@@ -65,7 +70,7 @@ async def test_no_more_threads_than_allowed_and_the_rest_stays_in_line(
 
 async def test_what_waits_for_a_thread_does_not_keep_async_jobs_waiting(queue: Queue) -> None:
     crowd = Crowd()
-    queue.job(name="visit", priority=150)(crowd.visit)
+    crowd.register(queue, priority=150)
 
     @queue.job
     async def quick(n: int) -> int:
@@ -92,7 +97,7 @@ async def test_what_waits_for_a_thread_does_not_keep_async_jobs_waiting(queue: Q
 async def test_both_kinds_are_worked_off_when_slots_are_scarce(queue: Queue) -> None:
     crowd = Crowd()
     crowd.gate.set()
-    queue.job(name="visit")(crowd.visit)
+    crowd.register(queue)
     done: list[int] = []
 
     @queue.job
@@ -110,7 +115,7 @@ async def test_both_kinds_are_worked_off_when_slots_are_scarce(queue: Queue) -> 
 
 async def test_an_abandoned_thread_keeps_its_place_and_no_other(queue: Queue) -> None:
     crowd = Crowd()
-    queue.job(name="visit", timeout=0.05, max_attempts=1)(crowd.visit)
+    crowd.register(queue, timeout=0.05, max_attempts=1)
 
     @queue.job
     async def quick() -> int:

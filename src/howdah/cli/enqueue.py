@@ -76,7 +76,6 @@ def enqueue(
     payload = _payload(data, arguments)
 
     async def work(queue: Queue) -> Job | None:
-        await _check(queue, job_type, payload, force)
         made = queue.draft(
             job_type,
             payload,
@@ -85,7 +84,10 @@ def enqueue(
             run_at=run_at,
             max_attempts=max_attempts,
         )
+        warning = await _check(queue, job_type, payload, force)
         await room.enqueue(queue.store, made)
+        if warning is not None:
+            ground.warn(warning)
         handle = queue.handle(made.id)
         if not as_json:
             ground.show(str(handle.id))
@@ -109,19 +111,21 @@ def enqueue(
     ground.leave(Exit.OK if job.status is State.COMPLETED else Exit.FAILED)
 
 
-async def _check(queue: Queue, job_type: str, payload: dict[str, Any], force: bool) -> None:
-    """Compare a payload with what workers have registered; refuse what no live one can read."""
+async def _check(queue: Queue, job_type: str, payload: dict[str, Any], force: bool) -> str | None:
+    """Compare a payload with what workers have registered; refuse what no live one can read.
+
+    Returns what to warn of once the job is handed over.
+    """
     known = await registered_type(queue.store, job_type)
     if known is None:
-        if (said := await unregistered(queue.store, job_type)) is not None:
-            ground.warn(f"{said}. The job waits until one does.")
-        return
+        unknown = await unregistered(queue.store, job_type)
+        return None if unknown is None else f"{unknown}. The job waits until one does."
     if known.parameters is None or not (said := misfits(known.parameters, payload)):
-        return
+        return None
     problem = f"the payload does not fit {job_type}: {'; '.join(said)}"
     if known.live and not force:
         raise BadInput(f"{problem}. With --force it is handed over all the same.")
-    ground.warn(f"{problem}. The job waits for a worker that can read it.")
+    return f"{problem}. The job waits for a worker that can read it."
 
 
 def _payload(data: str | None, arguments: Sequence[str]) -> dict[str, Any]:

@@ -42,16 +42,18 @@ class Works:
         self._began_at = 0.0
         self._began = asyncio.Event()
         name = f"howdah.bench.{secrets.token_hex(4)}"
-        self._noop = queue.job(name=name)(self._count)
-        self._ping = queue.job(name=f"{name}.ping")(self._note)
         self._text = "x" * 88  # with its name and quotes, a payload of 100 bytes
 
-    async def _count(self, text: str) -> None:
-        self._done += 1
+        @queue.job(name=name)
+        async def noop(text: str) -> None:
+            self._done += 1
 
-    async def _note(self, text: str) -> None:
-        self._began_at = time.perf_counter()
-        self._began.set()
+        @queue.job(name=f"{name}.ping")
+        async def ping(text: str) -> None:
+            self._began_at = time.perf_counter()
+            self._began.set()
+
+        self._noop, self._ping = noop, ping
 
     async def all(self) -> list[Measured]:
         try:

@@ -2,7 +2,7 @@
 --
 -- For a worker that was told of a waiting job, or whose next job is due now. One at a time does it, and the
 -- others get no row. All idle workers are told when the next one is due, so that they need not ask, and any of them
--- can go on where this one ends.
+-- can go on where this one ends. Where no job waits, nobody is told.
 --
 --   p_worker_id  the worker that asks; it need not listen to itself
 --   returns      how many jobs were promoted, and how long the next one has still to wait
@@ -25,7 +25,7 @@ begin
     end if;
     select count(*) into promoted from howdah.promote();
     next_due_in := howdah.next_due_in();
-    if howdah.somebody_sleeps() then
+    if (promoted > 0 or next_due_in is not null) and howdah.somebody_sleeps() then
         perform pg_notify('howdah_due', json_build_array(
             round(extract(epoch from next_due_in) * 1000), left(p_worker_id, 200))::text);
     end if;

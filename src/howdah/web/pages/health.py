@@ -36,11 +36,14 @@ MEANINGS = {
     "days": "Finished jobs and events are kept in one partition per day; old days are dropped.",
     "workers": "A live worker is needed to claim jobs, and to recover the jobs of workers "
     "that have died.",
+    "held_up": "A handler that holds the GIL lets nothing else run in its worker: no timeout, no "
+    "cancellation, no shutdown.",
     "upkeep": "A worker's upkeep puts jobs in line when their time has come.",
     "schema": "The functions in the database and this program must have the same version.",
 }
 WORDS = {
     "notify_queue": "NOTIFY queue",
+    "held_up": "Handlers that hold the GIL",
     "days": "Partitions by day",
 }
 

@@ -152,7 +152,10 @@ def test_a_type_that_nobody_registered_is_taken_with_a_warning(
     db.execute(RESIZE)
     done = cli("enqueue", "rezise", "path=a.png")
     assert done.exit_code == 0
-    assert "warning: no worker has ever registered 'rezise'; did you mean 'resize'?" in done.stderr
+    assert (
+        "warning: no worker has ever registered 'rezise' (did you mean 'resize'?). The"
+        in done.stderr
+    )
     assert done.stderr.count("rezise") == 1
     assert jobs.get(done.stdout.strip()).job_type == "rezise"
 
@@ -161,10 +164,10 @@ def test_a_type_that_nobody_registered_is_taken_with_a_warning(
     ("arguments", "says"),
     [
         ([], "the payload does not fit resize: missing 'path' (str)."),
-        (["path=a", "widht=3"], "unknown 'widht', did you mean 'width'?"),
+        (["path=a", "widht=3"], "unknown 'widht' (did you mean 'width'?)"),
         (
             ["pth=a", "x=3"],
-            "missing 'path' (str); unknown 'pth', did you mean 'path'?; unknown 'x'",
+            "missing 'path' (str); unknown 'pth' (did you mean 'path'?); unknown 'x'",
         ),
     ],
 )

@@ -190,7 +190,7 @@ async def test_a_type_that_nobody_registered_is_taken_with_one_warning(
             await producer.enqueue("pay")
     said = [r.getMessage() for r in caplog.records if "enqueue.unregistered" in r.getMessage()]
     assert said == [
-        "enqueue.unregistered type=pey: no worker has ever registered 'pey'; did you mean 'pay'?"
+        "enqueue.unregistered type=pey: no worker has ever registered 'pey' (did you mean 'pay'?)"
     ]
 
 

@@ -76,7 +76,7 @@ async def unregistered(store: Store, name: str) -> str | None:
         return None
     near = difflib.get_close_matches(name, names, n=3)
     meant = " or ".join(repr(one) for one in near)
-    return f"no worker has ever registered {name!r}" + (f"; did you mean {meant}?" if near else "")
+    return f"no worker has ever registered {name!r}" + (f" (did you mean {meant}?)" if near else "")
 
 
 async def warn_unregistered(store: Store, name: str) -> None:
@@ -100,6 +100,6 @@ def misfits(parameters: list[Parameter], data: Mapping[str, object]) -> list[str
     for name in data:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1)
-            meant = f", did you mean {near[0]!r}?" if near else ""
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
             said.append(f"unknown {name!r}{meant}")
     return said

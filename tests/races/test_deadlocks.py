@@ -68,7 +68,8 @@ def test_a_person_never_hears_of_a_deadlock_with_a_plain_update(db: Database, ve
     claims = db.claim("mail", worker="foreign")
     foreign, person = db.session(), db.session()
     foreign.execute("set deadlock_timeout = '1min'")
-    person.execute("set deadlock_timeout = '10ms'")
+    # a session looks for a deadlock once, this long after it began to wait: foreign must wait by then
+    person.execute("set deadlock_timeout = '2s'")
     with foreign.transaction():
         foreign.execute("update jobs set progress = 1 where id = %s", high)
         ours = Aside(lambda: BATCHES[verb](person, claims))

@@ -68,7 +68,7 @@ def test_a_person_never_hears_of_a_deadlock_with_a_plain_update(db: Database, ve
     claims = db.claim("mail", worker="foreign")
     foreign, person = db.session(), db.session()
     foreign.execute("set deadlock_timeout = '1min'")
-    # a session looks for a deadlock once, this long after it began to wait: foreign must wait by then
+    # a session looks for a deadlock once, so long after it began to wait: foreign waits by then
     person.execute("set deadlock_timeout = '2s'")
     with foreign.transaction():
         foreign.execute("update jobs set progress = 1 where id = %s", high)

@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from howdah.observe.brief import Brief
 from howdah.printable import one_line
 from howdah.web.brief import LONGEST, line
+from tests.fuzz.budget import examples
 
 values = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=400),
@@ -20,6 +21,7 @@ values = some.recursive(
 
 
 @given(data=some.dictionaries(some.text(), values), label=some.none() | some.text(max_size=250))
+@examples(100)
 def test_any_payload_and_label_make_one_bounded_line(data: object, label: str | None) -> None:
     made = line(Brief(json.dumps(data), label), frozenset({"token"}))
     for said in (made.text, made.payload):
@@ -28,6 +30,7 @@ def test_any_payload_and_label_make_one_bounded_line(data: object, label: str | 
 
 
 @given(data=some.dictionaries(some.sampled_from(["token", "Token", "a"]), values))
+@examples(100)
 def test_hidden_fields_stay_hidden_in_every_label(data: dict[str, object]) -> None:
     made = line(Brief(json.dumps(data | {"TOKEN": "s3cret"}), "{TOKEN}"), frozenset({"token"}))
     assert made.text == "•••"

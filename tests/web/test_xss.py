@@ -142,7 +142,7 @@ def paths(seeded: Seeded) -> list[str]:
     ]
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 async def test_nothing_that_is_written_into_a_queue_runs_in_the_dashboard(
     browser: Browser, web: Served, seeded: Seeded
 ) -> None:
@@ -166,11 +166,14 @@ async def test_nothing_that_is_written_into_a_queue_runs_in_the_dashboard(
     await context.close()
 
 
+LIVE = 120_000  # milliseconds: a page that was slow to draw is drawn again after a long rest
+
+
 async def _looked_at(page: Page, path: str) -> str:
     """Look at a page as it comes, and again after it was drawn live; returns its words."""
     await _clean(page, path)
     if "?" not in path and await page.locator('meta[name="howdah-live"]').count():
-        await page.wait_for_function("window.drawn")
+        await page.wait_for_function("window.drawn", timeout=LIVE)
         await _clean(page, path)
     return await page.title() + (await page.locator("body").text_content() or "")
 

@@ -39,7 +39,7 @@ from bench.resident import peak_kib, resident_kib
 from bench.tally import ADDRESS, FOLDER, Reader, Tally
 from howdah import Backoff, Cancel, JobContext, Queue
 from howdah.job import Claim
-from howdah.store import call
+from howdah.store import claim as store_claim
 
 LOT = 0.05  # seconds between two lots of a producer
 PATIENCE = 60.0
@@ -117,8 +117,8 @@ def time_claims(path: Path) -> None:
 
         return noted
 
-    call.claim = timed(call.claim)  # pyright: ignore[reportAttributeAccessIssue]
-    call.claim_next = timed(call.claim_next)  # pyright: ignore[reportAttributeAccessIssue]
+    store_claim.claim = timed(store_claim.claim)  # pyright: ignore[reportAttributeAccessIssue]
+    store_claim.claim_next = timed(store_claim.claim_next)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 async def produce(task: Task) -> None:

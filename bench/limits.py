@@ -22,13 +22,13 @@ from bench.install import ROOT
 from bench.record import RECORDS
 
 PAGE = ROOT / "docs" / "guides" / "limits.md"
-Kept = list[tuple[Account, Path]]
+UpkeepResult = list[tuple[Account, Path]]
 
 
-def growth(case: str) -> Callable[[Kept, Path], str | None]:
+def growth(case: str) -> Callable[[UpkeepResult, Path], str | None]:
     """Show one axis: its picture, its table and where both come from."""
 
-    def made(records: Kept, page: Path) -> str | None:
+    def made(records: UpkeepResult, page: Path) -> str | None:
         for account, folder in records:
             for curve in account.curves:
                 if account.what == "growth" and curve.case == case:
@@ -44,10 +44,10 @@ def _shown(curve: Curve, account: Account, folder: Path, page: Path) -> str:
     return f"![{curve.title}](../growth/{curve.case}.svg)\n\n{shown}\n\n{source}"
 
 
-def findings(what: str) -> Callable[[Kept, Path], str | None]:
+def findings(what: str) -> Callable[[UpkeepResult, Path], str | None]:
     """Show every case of one kind of run, each from its newest record."""
 
-    def made(records: Kept, page: Path) -> str | None:
+    def made(records: UpkeepResult, page: Path) -> str | None:
         newest: dict[str, tuple[Account, Path]] = {}
         for account, folder in records:
             for case in dict.fromkeys(one.case for one in account.findings):
@@ -85,7 +85,7 @@ BLOCKS = {
 }
 
 
-def written(text: str, records: Kept, page: Path) -> str:
+def written(text: str, records: UpkeepResult, page: Path) -> str:
     """Return the page with what stands between its markers replaced."""
     for name, (make, command) in BLOCKS.items():
         made = make(records, page) or f"*Not measured in full yet: `{command}` does it.*"

@@ -1,10 +1,10 @@
-"""Write client_sync.py, the sync twin, from the async classes.
+"""Write client/sync.py, the sync client, from the async classes.
 
 python tools/write_sync.py            write the file
 python tools/write_sync.py --check    exit 1 when it is out of date
 
 Every public method of the async classes gets a sync one with the same name, signature and
-docstring, which runs it on the portal's thread. `HIDDEN` names what the twin leaves out and
+docstring, which runs it on the portal's thread. `HIDDEN` names what the sync client leaves out and
 `WRITTEN` the few bodies that do not follow the rule. A new async verb needs no change here.
 """
 
@@ -21,21 +21,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src/howdah"
-WRITTEN_FILE = PACKAGE / "client_sync.py"
+WRITTEN_FILE = PACKAGE / "client/sync.py"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-# class → its file, and what its twin forwards to; in the order they are written
+# class → its file, and what its sync form forwards to; in the order they are written
 SOURCES = {
-    "Handle": ("handle.py", "self._twin.handle(self.id)"),
-    "JobType": ("jobtype.py", "self._own"),
-    "Registration": ("registry.py", "self._registration"),
+    "Handle": ("client/handle.py", "self._bridge.handle(self.id)"),
+    "JobType": ("client/job_type.py", "self._own"),
+    "Registration": ("client/registry.py", "self._registration"),
     "Worker": ("worker.py", "self.asynchronous"),
-    "Queue": ("client.py", "self._twin.queue"),
+    "Queue": ("client/queue.py", "self._bridge.queue"),
 }
 
 # Plumbing between the async classes, of no use to a sync caller.
-HIDDEN = {"Queue.another", "Queue.follower", "JobType.conn", "JobType.on"}
+HIDDEN = {"Queue.for_other_loop", "Queue.follower", "JobType.conn", "JobType.on"}
 
 # The connection of the caller's own that a verb may have to go through.
 BORROWED = {
@@ -54,12 +54,12 @@ WRITTEN = {
                 listen_dsn=listen_dsn,
                 pgbouncer=pgbouncer,
                 connections=connections,
-                patience=patience,
+                call_timeout=call_timeout,
             )
         )
         """,
     "Queue.__repr__": """
-        return f"<SyncQueue at {self._twin.store.shown_dsn}>"
+        return f"<SyncQueue at {self._bridge.store.shown_dsn}>"
         """,
     "Queue.job": """
         registered = self.asynchronous.job(
@@ -72,7 +72,7 @@ WRITTEN = {
             retry_on=retry_on,
             fail_on=fail_on,
         )
-        registration = SyncRegistration(registered, self._twin)
+        registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
         """,
     "JobType.__call__": """
@@ -85,37 +85,37 @@ WRITTEN = {
         given = self.asynchronous.options(
             priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
         )
-        return type(self)(given, self._twin)
+        return type(self)(given, self._bridge)
         """,
     "Registration.__call__": """
-        return SyncJobType(self._registration(function), self._twin)
+        return SyncJobType(self._registration(function), self._bridge)
         """,
     "Handle.__repr__": """
         return f"<SyncHandle of job {self.id}>"
         """,
     "Worker.shut_down": """
-        portal.soon(self.asynchronous.shut_down)
+        portal.call_soon(self.asynchronous.shut_down)
         """,
 }
 
 # What only the twins have.
 ADDED = {
     "Handle": """
-        def __init__(self, id: UUID, twin: Twin) -> None:
+        def __init__(self, id: UUID, bridge: SyncBridge) -> None:
             self.id: UUID = id
-            self._twin = twin
+            self._bridge = bridge
         """,
     "JobType": """
-        def __init__(self, job_type: JobType[P, R], twin: Twin) -> None:
+        def __init__(self, job_type: JobType[P, R], bridge: SyncBridge) -> None:
             self.asynchronous: JobType[P, R] = job_type
             self.handler: Handler = job_type.handler
-            self._own = job_type.on(twin)
-            self._twin = twin
+            self._own = job_type.on(bridge)
+            self._bridge = bridge
         """,
     "Registration": """
-        def __init__(self, registration: Registration, twin: Twin) -> None:
+        def __init__(self, registration: Registration, bridge: SyncBridge) -> None:
             self._registration = registration
-            self._twin = twin
+            self._bridge = bridge
         """,
     "Worker": """
         def __init__(self, worker: Worker) -> None:
@@ -125,28 +125,28 @@ ADDED = {
     "Queue": """
         @classmethod
         def of(cls, queue: Queue) -> Self:
-            \"\"\"Make the sync twin of a queue: its functions, and connections of its own.\"\"\"
-            twin = cls.__new__(cls)
-            twin._begin(queue)
-            return twin
+            \"\"\"Make the sync form of a queue: its functions, and connections of its own.\"\"\"
+            sync_queue = cls.__new__(cls)
+            sync_queue._begin(queue)
+            return sync_queue
 
         def _begin(self, queue: Queue) -> None:
             self.asynchronous: Queue = queue
-            self._twin = Twin(queue)
+            self._bridge = SyncBridge(queue)
 
         def job_type(self, job_type: JobType[P, R]) -> SyncJobType[P, R]:
-            \"\"\"Return the sync twin of a job type that was registered with the async queue.\"\"\"
+            \"\"\"Return the sync form of a job type that was registered with the async queue.\"\"\"
             if self.handlers.get(job_type.name) is not job_type.handler:
                 raise BadInput(f"{job_type!r} was registered with another queue")
-            return SyncJobType(job_type, self._twin)
+            return SyncJobType(job_type, self._bridge)
         """,
 }
 
 HEADER = '''"""The queue without `await`: the same verbs, run on a private event-loop thread.
 
-Written from client.py, registry.py, jobtype.py, handle.py and worker.py. Do not edit:
-`make sync` writes this file, `make check` compares it. What is behind it is portal.py, the
-thread, and twin.py, which keeps work on the caller's own connection in the caller's thread.
+Written from queue.py, registry.py, job_type.py, handle.py and ../worker.py. Do not edit:
+`make sync` writes this file, `make check` compares it. It calls portal.py, the
+thread, and sync_bridge.py, which keeps work on the caller's own connection in the caller's thread.
 """
 
 from __future__ import annotations
@@ -208,13 +208,13 @@ def passed(function: Function, replace: dict[str, str] | None = None) -> str:
 
 
 def wrapped(value: str, returns: str) -> str:
-    """Return a statement that hands a value out as its twin."""
+    """Return a statement that hands a value out in its sync form."""
     if returns == "Self":
         return f"{value}\nreturn self"
     if returns == "None":
         return value
     if returns.startswith("Handle["):
-        return f"return SyncHandle({value}.id, self._twin)"
+        return f"return SyncHandle({value}.id, self._bridge)"
     if returns == "Worker":
         return f"return SyncWorker({value})"
     assert not re.search(rf"\b({'|'.join(SOURCES)})\b", returns), f"how to hand out {returns}?"
@@ -231,9 +231,9 @@ def forwarding(cls: str, function: Function) -> str:
     if function.name == "enqueue_many":
         call = f"{target}.{function.name}({passed(function, {'drafts': 'stream'})})"
         return f"""
-            found: Any = self._twin.feed(drafts, lambda stream: {call}, {conn})
+            found: Any = self._bridge.feed(drafts, lambda stream: {call}, {conn})
             if returning == "handles":
-                return [SyncHandle(one.id, self._twin) for one in found]
+                return [SyncHandle(one.id, self._bridge) for one in found]
             return found
         """
     call = f"{target}.{function.name}({passed(function)})"
@@ -241,7 +241,7 @@ def forwarding(cls: str, function: Function) -> str:
         return wrapped(call, returns)
     if returns.startswith("AsyncGenerator["):
         return f"yield from portal.each({call})"
-    run = f"self._twin.run({call}, {conn})" if conn else f"portal.run({call})"
+    run = f"self._bridge.run({call}, {conn})" if conn else f"portal.run({call})"
     return wrapped(run, returns)
 
 
@@ -257,7 +257,7 @@ def method(cls: str, function: Function) -> str:
 
 
 def public(cls: ast.ClassDef) -> Iterator[Function]:
-    """Yield the methods that get a twin."""
+    """Yield the methods that get a sync form."""
     for node in cls.body:
         if not isinstance(node, Function):
             continue
@@ -268,7 +268,7 @@ def public(cls: ast.ClassDef) -> Iterator[Function]:
             yield node
 
 
-def twin(cls: ast.ClassDef) -> str:
+def sync_class(cls: ast.ClassDef) -> str:
     """Write one class."""
     bases = ", ".join(ast.unparse(base) for base in cls.bases)
     doc = DOCSTRINGS.get(cls.name) or ast.get_docstring(cls, clean=False) or ""
@@ -281,12 +281,15 @@ def twin(cls: ast.ClassDef) -> str:
 
 
 def imports(trees: list[ast.Module], code: str) -> str:
-    """Write an import for every name the twins use, from where the async classes have it."""
+    """Write an import for every name the sync classes use, from where the async classes have it."""
     known = {
-        "portal": "howdah",
-        "Twin": "howdah.twin",
+        "portal": "howdah.client",
+        "SyncBridge": "howdah.client.sync_bridge",
         "Generator": "collections.abc",
-        **{name: f"howdah.{file.removesuffix('.py')}" for name, (file, _) in SOURCES.items()},
+        **{
+            name: "howdah." + file.removesuffix(".py").replace("/", ".")
+            for name, (file, _) in SOURCES.items()
+        },
     }
     for tree in trees:
         for node in tree.body:
@@ -313,7 +316,7 @@ def tidied(code: str) -> str:
 def write() -> str:
     trees = {file: ast.parse((PACKAGE / file).read_text()) for file, _ in SOURCES.values()}
     twins = [
-        twin(node)
+        sync_class(node)
         for name, (file, _) in SOURCES.items()
         for node in trees[file].body
         if isinstance(node, ast.ClassDef) and node.name == name

@@ -15,8 +15,10 @@ async with queue.worker():
 
 from __future__ import annotations
 
-from howdah.client import Queue
-from howdah.client_sync import SyncHandle, SyncJobType, SyncQueue
+from howdah.client.handle import Handle
+from howdah.client.job_type import JobType
+from howdah.client.queue import Queue
+from howdah.client.sync import SyncHandle, SyncJobType, SyncQueue
 from howdah.errors import (
     BadInput,
     DuplicateJobType,
@@ -37,14 +39,12 @@ from howdah.errors import (
     Unreachable,
 )
 from howdah.events import Emitted, Ended, Event, Progressed
-from howdah.handle import Handle
 from howdah.handler import Backoff
 from howdah.job import Draft, Job, Lease, Priority
-from howdah.jobtype import JobType
 from howdah.outcomes import Cancel, Fail, Retry, Snooze
 from howdah.run.context import JobContext, current_job
 from howdah.run.hooks import AttemptEnd, AttemptStart
-from howdah.run.log_lines import JobLogFilter
+from howdah.run.job_logging import JobLogFilter
 from howdah.states import State
 from howdah.version import VERSION as __version__
 from howdah.worker import Worker

@@ -14,14 +14,14 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
 
+from howdah.checks.durations import check_wait
 from howdah.errors import BadInput
 from howdah.handler import check_job_type
 from howdah.ids import new_id
 from howdah.job import Draft
-from howdah.reasons import shown
-from howdah.store import Store, borrowed
+from howdah.store import Store, caller_connection
 from howdah.store import enqueue as storing
-from howdah.waits import check_wait
+from howdah.text.reasons import shown
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
@@ -108,7 +108,7 @@ async def _enqueue(store: Store, draft: Draft, conn: Any) -> None:
     if conn is None:
         await storing.enqueue(store, draft)
     else:
-        await borrowed.enqueue(store, conn, draft)
+        await caller_connection.enqueue(store, conn, draft)
 
 
 async def enqueue_many(
@@ -164,4 +164,4 @@ async def _enqueue_many(
 ) -> int:
     if conn is None:
         return await storing.enqueue_many(store, drafts)
-    return await borrowed.enqueue_many(store, conn, drafts)
+    return await caller_connection.enqueue_many(store, conn, drafts)

@@ -22,15 +22,15 @@ from typing import Any, Literal, cast
 import msgspec
 
 from howdah import payload
+from howdah.checks.durations import YEAR, check_wait
+from howdah.checks.functions import check_function, check_top_level, parameters_of
 from howdah.errors import BadInput
-from howdah.functions import check_function, check_top_level, parameters_of
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
-from howdah.labels import check_label
-from howdah.reasons import describe, reason_of, shown
 from howdah.result import ResultType
 from howdah.signature import Parameter, fingerprint
 from howdah.signature import parameters_of as described
-from howdah.waits import YEAR, check_wait
+from howdah.text.labels import check_label
+from howdah.text.reasons import describe, reason_of, shown
 
 Run = Literal["async", "thread", "process"]
 ExceptionTypes = tuple[type[BaseException], ...]

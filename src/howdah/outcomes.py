@@ -11,9 +11,9 @@ from datetime import timedelta
 
 import msgspec
 
+from howdah.checks.durations import check_wait
 from howdah.job import Claim
-from howdah.reasons import name_of, reason_from
-from howdah.waits import check_wait
+from howdah.text.reasons import name_of, reason_from
 
 
 class Complete(msgspec.Struct, frozen=True, gc=False):

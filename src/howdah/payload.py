@@ -18,7 +18,7 @@ from typing import Any, cast
 import msgspec
 
 from howdah.errors import BadInput, PayloadTooLarge
-from howdah.reasons import describe, name_of, reason_of, shown
+from howdah.text.reasons import describe, name_of, reason_of, shown
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32

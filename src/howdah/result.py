@@ -21,7 +21,7 @@ import msgspec
 from howdah import payload
 from howdah.errors import ResultDoesNotFit
 from howdah.outcomes import Cancel, Fail, Retry, Snooze
-from howdah.reasons import describe, reason_of
+from howdah.text.reasons import describe, reason_of
 
 _OUTCOMES = (Cancel, Fail, Retry, Snooze)
 _NOTHING_SAID = (Any, None, type(None), object, typing.NoReturn, typing.Never)

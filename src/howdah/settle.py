@@ -22,7 +22,6 @@ from typing import assert_never
 from uuid import UUID
 
 from howdah.errors import HowdahError
-from howdah.logs import log_named
 from howdah.outcomes import (
     Cancel,
     Complete,
@@ -34,11 +33,13 @@ from howdah.outcomes import (
     Retry,
     Snooze,
 )
-from howdah.reasons import describe, reason_of, shortened
+from howdah.safe_logging import log_named
 from howdah.states import State, Verb
-from howdah.store import Store, call
+from howdah.store import Store
+from howdah.store import settle as store_settle
 from howdah.store.batches import write_in_parts
-from howdah.store.refusals import about_one_job, passing
+from howdah.store.errors import about_one_job, transient
+from howdah.text.reasons import describe, reason_of, shortened
 
 _log = log_named("howdah.settle")
 
@@ -165,7 +166,7 @@ class Settler:
                 await self._settle(batches)
                 wait = 0.05
             except HowdahError as error:
-                if not passing(error):
+                if not transient(error):
                     self._waiting.extendleft(one for batch in batches.values() for one in batch)
                     batches.clear()
                     self.broken = True
@@ -205,7 +206,7 @@ class Settler:
             return_exceptions=True,
         )
         if errors := [answer for answer in answers if answer is not None]:
-            raise min(errors, key=passing)  # first what no waiting heals
+            raise min(errors, key=transient)  # first what no waiting heals
 
     async def _settle_batch(
         self, verb: Verb, batches: dict[Verb, list[Ending]], taken_up: float
@@ -262,11 +263,11 @@ class Settler:
         outcomes = [ending.outcome for ending in endings]
         if verb is Verb.COMPLETE:
             results = [o.result for o in outcomes if isinstance(o, Complete)]
-            moved = await call.complete(store, worker_id, endings, results)
+            moved = await store_settle.complete(store, worker_id, endings, results)
         elif verb is Verb.RETRY:
             retries = [o for o in outcomes if isinstance(o, Retry)]
             return dict(
-                await call.retry(
+                await store_settle.retry(
                     store,
                     worker_id,
                     endings,
@@ -277,7 +278,7 @@ class Settler:
             )
         elif verb is Verb.FAIL:
             fails = [o for o in outcomes if isinstance(o, Fail)]
-            moved = await call.fail(
+            moved = await store_settle.fail(
                 store,
                 worker_id,
                 endings,
@@ -287,7 +288,7 @@ class Settler:
         elif verb is Verb.HAND_BACK:
             backs = [o for o in outcomes if isinstance(o, HandBack)]
             return dict(
-                await call.hand_back(
+                await store_settle.hand_back(
                     store,
                     worker_id,
                     endings,
@@ -297,10 +298,10 @@ class Settler:
             )
         elif verb is Verb.CANCEL:
             reasons = [o.reason or "cancelled" for o in outcomes if isinstance(o, Cancel)]
-            moved = await call.cancel_held(store, worker_id, endings, reasons)
+            moved = await store_settle.cancel_held(store, worker_id, endings, reasons)
         else:
             delays = [o.after if isinstance(o, Snooze) else None for o in outcomes]
-            moved = await call.release(store, worker_id, endings, delays)
+            moved = await store_settle.release(store, worker_id, endings, delays)
         return dict.fromkeys(moved)
 
     def _tell(

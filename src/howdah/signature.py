@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
-from howdah.logs import log_named
+from howdah.safe_logging import log_named
 
 _log = log_named("howdah.types")
 

@@ -22,29 +22,30 @@ from uuid import UUID
 
 import msgspec
 
-from howdah.arguments import check_names, check_text, check_whole
+from howdah.checks.arguments import check_names, check_text, check_whole
+from howdah.checks.durations import YEAR, check_length, check_wait
+from howdah.claim.loop import ClaimLoop
 from howdah.errors import BadInput, HowdahError
 from howdah.handler import Handler
-from howdah.intake import Intake
 from howdah.job import Claim
-from howdah.logs import log_named
-from howdah.observe.measures import Measures
 from howdah.outcomes import Ending
-from howdah.reasons import describe, shown
-from howdah.registered import Registered
-from howdah.run.attempts import Attempts
+from howdah.run.executor import Executor
 from howdah.run.heartbeat import Heartbeat
 from howdah.run.hooks import HookCalls, Hooks
-from howdah.run.program import check_process_handlers
+from howdah.run.measures import Measures
+from howdah.run.process.import_check import check_process_handlers
 from howdah.run.reports import Reports
+from howdah.run.type_registration import TypeRegistration
+from howdah.safe_logging import log_named
 from howdah.settle import Settler
 from howdah.states import State, Verb
-from howdah.store import Store, call
+from howdah.store import Store
+from howdah.store import run as store_run
 from howdah.store.batches import write_in_parts
-from howdah.store.refusals import passing
-from howdah.upkeep import Upkeep
+from howdah.store.errors import transient
+from howdah.text.reasons import describe, shown
+from howdah.upkeep.upkeep import Upkeep
 from howdah.version import VERSION
-from howdah.waits import YEAR, check_length, check_wait
 
 _log = log_named("howdah.worker")
 
@@ -126,8 +127,8 @@ class Worker:
         self._hook_calls: HookCalls | None = None
         self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
         self._measures = Measures(store, self.id, self._drain)
-        self._registered = Registered(store, self.id, self._handlers)
-        self._intake = Intake(
+        self._type_registration = TypeRegistration(store, self.id, self._handlers)
+        self._intake = ClaimLoop(
             store,
             self.id,
             taken,
@@ -176,7 +177,7 @@ class Worker:
             log_jobs=self._log_jobs,
         )
         self._hook_calls = HookCalls(self._hooks) if self._hooks else None
-        self._attempts = Attempts(
+        self._attempts = Executor(
             self._handlers,
             self._reports,
             slots=self._concurrency,
@@ -202,7 +203,7 @@ class Worker:
         try:
             if not await self._arrive():
                 return
-            await self._registered.step()
+            await self._type_registration.step()
             await self._heartbeat.start()
             await self._intake.listen()
         except asyncio.CancelledError:
@@ -215,7 +216,7 @@ class Worker:
             ("flush", self._flush_loop()),
             ("upkeep", self._upkeep.run()),
             ("measures", self._measures.run()),
-            ("types", self._registered.run()),
+            ("types", self._type_registration.run()),
         ):
             self._go(name, loop)
         _log.info(
@@ -237,9 +238,9 @@ class Worker:
         while not self._stopping.is_set():
             try:
                 async with self._store.acquire() as connection:
-                    await call.beat(connection, self.id, [], self._silent_after, self._info())
+                    await store_run.beat(connection, self.id, [], self._silent_after, self._info())
             except HowdahError as error:
-                if not passing(error):
+                if not transient(error):
                     raise
                 _log.warning("worker.waiting id=%s retry_in=%.1fs error=%s", self.id, wait, error)
             else:
@@ -256,7 +257,7 @@ class Worker:
         await self._heartbeat.stop()
         with suppress(HowdahError, TimeoutError):
             async with asyncio.timeout(2):
-                await call.leave(self._store, self.id)
+                await store_run.leave(self._store, self.id)
 
     def _go(self, name: str, loop: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(loop, name=f"howdah-{name}")
@@ -350,10 +351,10 @@ class Worker:
             parting.push_async_callback(self._intake.close)
         with suppress(HowdahError, TimeoutError):
             async with asyncio.timeout(5):
-                await self._intake.look_for_strays()
+                await self._intake.release_unacknowledged()
                 await self._measures.step()
                 if not self._settler.held():  # else others must notice that it is silent
-                    await call.leave(self._store, self.id)
+                    await store_run.leave(self._store, self.id)
         _log.info(
             "worker.stopped id=%s settled=%d stale=%d",
             self.id,
@@ -401,7 +402,7 @@ class Worker:
                     self._attempts.lose(await self._lost())
                 away = 0.5
             except HowdahError as error:
-                if not passing(error):
+                if not transient(error):
                     raise
                 away = min(away * 2, 5.0)
                 _log.warning("flush.waiting retry_in=%.1fs error=%s", away, error)
@@ -414,7 +415,10 @@ class Worker:
             _log.error("start.refused id=%s error=%s", one[0].id, describe(error))
 
         await write_in_parts(
-            running, partial(call.start, self._store, self.id), lambda _part, _ids: None, refused
+            running,
+            partial(store_run.start, self._store, self.id),
+            lambda _part, _ids: None,
+            refused,
         )
 
     async def _flush_reports(self) -> dict[tuple[UUID, int], str]:
@@ -427,7 +431,7 @@ class Worker:
     async def _lost(self) -> set[UUID]:
         held = self._attempts.held()
         async with self._store.acquire() as connection:
-            return await call.beat(connection, self.id, held, self._silent_after, None)
+            return await store_run.beat(connection, self.id, held, self._silent_after, None)
 
     def _info(self) -> str:
         """Describe this worker for people; read by the heartbeat's thread."""

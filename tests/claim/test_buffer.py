@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
-from howdah.buffer import AHEAD, HOLD, LONGEST_HOLD, Buffer
+from howdah.claim.buffer import AHEAD, HOLD, LONGEST_HOLD, Buffer
 from howdah.job import Claim
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC).timestamp()

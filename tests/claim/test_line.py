@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howdah.claim import FIRST_RANK, FRESH, IDLE_SHARE, LAST_RANK, SHARE, SLOW, Line
+from howdah.claim.claim import FIRST_RANK, FRESH, IDLE_SHARE, LAST_RANK, SHARE, SLOW, Line
 from howdah.job import Claim
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -37,7 +37,7 @@ def covering(line: Line, job_type: str, key: tuple[int, datetime, UUID]) -> int:
     """Count the stretches a job would be found in."""
     return sum(
         t == job_type and (rank, place, id) < key and key[0] <= until
-        for t, rank, place, id, until in zip(*line.behind_marks(), strict=True)
+        for t, rank, place, id, until in zip(*line.after_marks(), strict=True)
     )
 
 
@@ -69,7 +69,7 @@ def test_a_slow_line_is_looked_at_behind_its_marks_and_looked_back_at_in_time() 
     line = slow_line(claimed((0, NOW, UUID(int=1))))
     stretches, whole = line.next_look()
     assert not whole
-    assert stretches == line.behind_marks() != line.whole()
+    assert stretches == line.after_marks() != line.whole()
     for idle, share in ((False, SHARE), (True, IDLE_SHARE)):
         due = SLOW * 100 / share
         assert not line.look_back_due(due - 0.1, idle)
@@ -96,7 +96,7 @@ def test_a_line_that_became_quick_again_forgets_its_marks() -> None:
 def test_no_mark_covers_the_last_moments_of_the_line() -> None:
     """A transaction that began a moment ago may still commit a job with an earlier place."""
     line = slow_line(claimed((0, NOW, UUID(int=1)), age=FRESH / 2))
-    assert line.behind_marks() == line.whole()
+    assert line.after_marks() == line.whole()
 
 
 def test_a_look_at_some_types_is_no_whole_one() -> None:
@@ -109,4 +109,4 @@ def test_a_look_at_some_types_is_no_whole_one() -> None:
 
 def test_a_slow_line_is_looked_at_behind_its_marks_whoever_rang() -> None:
     line = slow_line(claimed((0, NOW, UUID(int=1))))
-    assert line.next_look(line.job_types) == (line.behind_marks(), False)
+    assert line.next_look(line.job_types) == (line.after_marks(), False)

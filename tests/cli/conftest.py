@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli
 
 

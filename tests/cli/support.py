@@ -18,7 +18,7 @@ from uuid import UUID
 from click.testing import CliRunner, Result
 
 from howdah.cli.commands import howdah
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from howdah.job import Job
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli
 
 WORKS = ["enqueue_many", "drain", "enqueue", "pickup"]

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from howdah import Queue
-from howdah.client_sync import SyncQueue
-from howdah.store.bundle import SCHEMA_NUMBER
+from howdah.client.sync import SyncQueue
+from howdah.store.engine_files import SCHEMA_NUMBER
 from tests.cli.support import Cli, completed, failed, invoke, started
 
 

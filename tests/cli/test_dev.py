@@ -16,8 +16,8 @@ import pytest
 
 from howdah import JobFailed
 from howdah.cli.dev.watch import Watch
-from howdah.client_sync import SyncQueue
-from howdah.store.address import without_password
+from howdah.client.sync import SyncQueue
+from howdah.store.dsn import without_password
 from tests.cli.support import Cli, Terminal, environment, run, started, until_true
 
 APP = """

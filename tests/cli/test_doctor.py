@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from howdah.cli.doctor import exit_code
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from howdah.observe import Level
 from tests.cli.support import Cli
 

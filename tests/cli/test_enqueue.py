@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from howdah import Queue, State
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli, started
 from tests.support import Database
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli, environment, invoke, started
 from tests.support.databases import Databases
 

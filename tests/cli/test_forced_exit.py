@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from howdah import State
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli, started, until_true
 
 APP = """

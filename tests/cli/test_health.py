@@ -16,7 +16,7 @@ import pytest
 
 from howdah import State
 from howdah.cli import health
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli, run, started, until_true
 
 APP = """

@@ -8,7 +8,7 @@ import shlex
 
 from psycopg import connect
 
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli, claim, completed, failed, invoke, on_a_terminal
 
 

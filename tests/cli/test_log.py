@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from howdah.client_sync import SyncQueue
-from howdah.run.log_lines import Json, Plain
+from howdah.client.sync import SyncQueue
+from howdah.run.job_logging import Json, Plain
 from tests.cli.support import started
 from tests.fuzz.budget import examples
 

@@ -7,8 +7,8 @@ import re
 from collections import defaultdict
 from typing import NamedTuple
 
-from howdah.client_sync import SyncQueue
-from howdah.observe.histogram import BOUNDS
+from howdah.client.sync import SyncQueue
+from howdah.histogram import BOUNDS
 from tests.cli.support import Cli, claim, failed
 
 SAMPLE = re.compile(

@@ -9,7 +9,7 @@ import pytest
 
 from howdah import State
 from howdah.cli import requeue
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli, claim, completed, failed
 
 

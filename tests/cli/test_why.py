@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import uuid4
 
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import Cli, claim, completed, failed
 
 

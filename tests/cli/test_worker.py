@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from howdah import State
-from howdah.client_sync import SyncQueue
-from howdah.run.log_lines import Json, Plain
+from howdah.client.sync import SyncQueue
+from howdah.run.job_logging import Json, Plain
 from tests.cli.support import Cli, invoke, run, started, until_true
 
 APP = """

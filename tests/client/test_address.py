@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from howdah import BadInput, Queue, ReadOnly, SchemaMissing, Unreachable
-from howdah.store.address import find_dsn, without_password
+from howdah.store.dsn import find_dsn, without_password
 
 
 def test_the_order_is_argument_howdah_dsn_database_url_embedded(

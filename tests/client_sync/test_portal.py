@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from howdah import HowdahError, SyncQueue, portal
+from howdah import HowdahError, SyncQueue
+from howdah.client import portal
 
 
 def portals() -> list[threading.Thread]:

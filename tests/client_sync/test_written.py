@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from howdah import Handle, JobType, Queue, SyncHandle, SyncJobType, SyncQueue, Worker
-from howdah.client_sync import SyncRegistration, SyncWorker
-from howdah.registry import Registration
+from howdah.client.registry import Registration
+from howdah.client.sync import SyncRegistration, SyncWorker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAIRS: list[tuple[Any, Any]] = [
@@ -94,7 +94,7 @@ def test_the_file_is_up_to_date() -> None:
 
 def test_a_new_verb_makes_the_file_out_of_date_and_is_written(tmp_path: Path) -> None:
     root = checkout(tmp_path)
-    client = root / "src/howdah/client.py"
+    client = root / "src/howdah/client/queue.py"
     verb = '    async def polish(self, shine: int = 3) -> Handle[str]:\n        """Polish."""\n'
     text = client.read_text()
     marker = "    async def counts(self)"
@@ -102,9 +102,9 @@ def test_a_new_verb_makes_the_file_out_of_date_and_is_written(tmp_path: Path) ->
     client.write_text(text.replace(marker, f"{verb}        raise NotImplementedError\n\n{marker}"))
     stale = tool(root, "--check")
     assert stale.returncode == 1
-    assert "src/howdah/client_sync.py is out of date: run `make sync`" in stale.stderr
+    assert "src/howdah/client/sync.py is out of date: run `make sync`" in stale.stderr
     assert tool(root).returncode == 0
-    written = (root / "src/howdah/client_sync.py").read_text()
+    written = (root / "src/howdah/client/sync.py").read_text()
     assert (
         "    def polish(self, shine: int = 3) -> SyncHandle[str]:\n"
         '        """Polish."""\n'

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from howdah import Queue, State
-from howdah.run import minder
+from howdah.run.process import supervisor
 from tests.fuzz.budget import examples
 from tests.fuzz.test_payload import World, numbers, texts, values, world
 from tests.security.app import queue_at
@@ -154,7 +154,7 @@ def test_whatever_a_child_sends_its_worker_goes_on(
             await told_and_gone_on(queue, told)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(minder, "UNFINISHED", 0.3, raising=False)
+        patched.setattr(supervisor, "UNFINISHED", 0.3, raising=False)
         world.run(work())
 
 

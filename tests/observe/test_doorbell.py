@@ -12,22 +12,22 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from howdah import Queue
-from howdah.store import doorbell
-from howdah.store.doorbell import Doorbell
+from howdah.store import wakeup
+from howdah.store.wakeup import Wakeup
 from tests.support.waiting import eventually
 
 A_DAY = 86400.0
 
 
 @pytest.fixture
-async def bell(queue: Queue) -> AsyncGenerator[Doorbell]:
-    made = Doorbell(queue.store, poll=A_DAY, knows=lambda _: True, news=lambda _: None)
+async def bell(queue: Queue) -> AsyncGenerator[Wakeup]:
+    made = Wakeup(queue.store, poll=A_DAY, knows=lambda _: True, news=lambda _: None)
     await made.start()
     yield made
     await made.stop()
 
 
-async def ends(bell: Doorbell) -> bool:
+async def ends(bell: Wakeup) -> bool:
     """Whether a wait ends by itself, long before the next poll."""
     try:
         async with asyncio.timeout(2):
@@ -38,7 +38,7 @@ async def ends(bell: Doorbell) -> bool:
 
 
 async def test_a_bell_that_rings_while_falling_asleep_does_not_spare_the_glance(
-    bell: Doorbell,
+    bell: Wakeup,
 ) -> None:
     assert await ends(bell), "takes the lock, to look once more"
     bell.ring()
@@ -47,7 +47,7 @@ async def test_a_bell_that_rings_while_falling_asleep_does_not_spare_the_glance(
     assert not await ends(bell), "then it sleeps until the poll"
 
 
-async def test_who_was_rung_and_found_nothing_glances_before_sleeping_on(bell: Doorbell) -> None:
+async def test_who_was_rung_and_found_nothing_glances_before_sleeping_on(bell: Wakeup) -> None:
     """The job may have been locked just then, by whoever asked to be told of its end."""
     for _ in range(3):
         assert await ends(bell), "the lock, the bell of a new connection, the glance"
@@ -58,19 +58,19 @@ async def test_who_was_rung_and_found_nothing_glances_before_sleeping_on(bell: D
     assert not await ends(bell), "asleep again"
 
 
-async def test_a_sleeper_wakes_when_it_is_rung(bell: Doorbell) -> None:
+async def test_a_sleeper_wakes_when_it_is_rung(bell: Wakeup) -> None:
     for _ in range(4):
         bell.ring()
         assert await ends(bell)
 
 
-async def asleep(bell: Doorbell) -> None:
+async def asleep(bell: Wakeup) -> None:
     for _ in range(3):
         assert await ends(bell), "the lock, the bell of a new connection, the glance"
     assert not await ends(bell), "asleep"
 
 
-async def test_the_bell_names_the_types_to_look_at(bell: Doorbell, queue: Queue) -> None:
+async def test_the_bell_names_the_types_to_look_at(bell: Wakeup, queue: Queue) -> None:
     await asleep(bell)
     await queue.store.fetchval("select howdah.wake($1)", ["resize", "mail"])
     assert await bell.wait() == ["mail", "resize"]
@@ -80,7 +80,7 @@ async def test_the_bell_names_the_types_to_look_at(bell: Doorbell, queue: Queue)
 
 
 async def test_among_other_bells_one_without_a_name_means_everything(
-    bell: Doorbell, queue: Queue
+    bell: Wakeup, queue: Queue
 ) -> None:
     await asleep(bell)
     bell.ring()
@@ -89,7 +89,7 @@ async def test_among_other_bells_one_without_a_name_means_everything(
 
 
 async def test_who_is_rung_all_the_time_still_looks_at_everything(
-    bell: Doorbell, queue: Queue, monkeypatch: pytest.MonkeyPatch
+    bell: Wakeup, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job that rang no bell must not wait until all the others are quiet."""
     await asleep(bell)
@@ -97,5 +97,5 @@ async def test_who_is_rung_all_the_time_still_looks_at_everything(
     assert await bell.wait() == ["mail"]
     await queue.store.fetchval("select howdah.wake($1)", ["mail"])
     await eventually(lambda: bell._rung)  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(doorbell, "GLANCE", 0.0)  # as if it had been rung for so long
+    monkeypatch.setattr(wakeup, "GLANCE", 0.0)  # as if it had been rung for so long
     assert await bell.wait() == []

@@ -10,7 +10,7 @@ import pytest
 
 from howdah import Queue, observe
 from howdah.errors import ReadOnly
-from howdah.observe import look
+from howdah.store import query
 from tests.stories.proxy import Proxy
 from tests.stories.server import PgServer
 from tests.support import Database
@@ -19,22 +19,22 @@ from tests.support import Database
 async def test_a_look_that_takes_too_long_is_stopped_by_the_server(
     queue: Queue, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "PATIENCE", 3600)  # we would wait for it to the end
-    backend = await look.fetchval(queue.store, look.WITHIN, "select pg_backend_pid()")
+    monkeypatch.setattr(query, "PATIENCE", 3600)  # we would wait for it to the end
+    backend = await query.fetchval(queue.store, query.WITHIN, "select pg_backend_pid()")
     with pytest.raises(observe.TookTooLong, match=r"within 0\.05 s"):
-        await look.fetch(queue.store, timedelta(milliseconds=50), "select pg_sleep(20)")
+        await query.fetch(queue.store, timedelta(milliseconds=50), "select pg_sleep(20)")
     other = Database(dsn)
     assert other.value("select state from pg_stat_activity where pid = %s", backend) == "idle"
     other.close()
     # the connection was not given up
-    assert await look.fetchval(queue.store, look.WITHIN, "select pg_backend_pid()") == backend
+    assert await query.fetchval(queue.store, query.WITHIN, "select pg_backend_pid()") == backend
     # nothing of it stays on the connection
     assert await queue.store.fetchval("show statement_timeout") == "0"
 
 
 async def test_a_look_cannot_change_anything(queue: Queue) -> None:
     with pytest.raises(ReadOnly):
-        await look.fetch(queue.store, look.WITHIN, "select howdah.enqueue('mail')")
+        await query.fetch(queue.store, query.WITHIN, "select howdah.enqueue('mail')")
 
 
 async def test_an_overview_leaves_out_what_takes_too_long_and_says_so(db: Database) -> None:
@@ -65,8 +65,8 @@ async def test_what_a_look_costs_is_the_servers_time_and_not_the_way_there(
             await queue.install()
 
             async def cost(sql: str) -> float:
-                with look.spending() as spent:
-                    await look.fetch(queue.store, look.WITHIN, sql)
+                with query.spending() as spent:
+                    await query.fetch(queue.store, query.WITHIN, sql)
                 return spent.seconds
 
             await cost("select 1")

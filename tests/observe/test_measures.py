@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 from howdah import Cancel, Fail, Queue, Retry, Snooze
+from howdah.histogram import BOUNDS, CELLS, cell_of, quantile
 from howdah.job import Claim
 from howdah.observe import Times
-from howdah.observe.histogram import BOUNDS, CELLS, cell_of, quantile
-from howdah.observe.measures import SAMPLE, Measures
 from howdah.outcomes import Complete, Ending, Outcome, Release
+from howdah.run.measures import SAMPLE, Measures
 from howdah.states import State, Verb
 from howdah.store import Store
 from tests.observe.support import HOUR, MINUTE, measure
@@ -296,7 +296,7 @@ async def test_measures_that_cannot_be_told_do_not_stop_a_worker(
     @queue.job
     async def work() -> None: ...
 
-    monkeypatch.setattr("howdah.observe.measures.EVERY", 0.01)
+    monkeypatch.setattr("howdah.run.measures.EVERY", 0.01)
     await queue.store.fetch("alter function howdah.measure(text, jsonb) rename to gone")
     async with queue.worker():
         await eventually(lambda: "measures.lost" in caplog.text, "it could not tell")

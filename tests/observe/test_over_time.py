@@ -10,7 +10,7 @@ import pytest
 
 from howdah import Queue
 from howdah.observe import Count, OverTime, Point, Range, TookTooLong, over_time
-from howdah.observe.measures import Measures
+from howdah.run.measures import Measures
 from tests.observe.support import HOUR, MINUTE, asking, listens, measure
 from tests.support import Database
 from tests.support.waiting import eventually
@@ -232,7 +232,7 @@ async def test_a_worker_counts_who_waits_and_folds(
     @queue.job
     async def work() -> None: ...
 
-    monkeypatch.setattr("howdah.observe.measures.EVERY", 0.05)
+    monkeypatch.setattr("howdah.run.measures.EVERY", 0.05)
     await queue.pause("idle")
     await queue.enqueue("idle")
 
@@ -247,7 +247,7 @@ async def test_a_worker_counts_who_waits_and_folds(
 async def test_a_count_that_takes_too_long_is_left_for_a_while(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howdah.observe.measures.COUNT_WITHIN", timedelta(milliseconds=50))
+    monkeypatch.setattr("howdah.run.measures.COUNT_WITHIN", timedelta(milliseconds=50))
     await queue.store.fetch(
         "create or replace function howdah.sample_waiting(p_cap int default 100000) returns bool "
         "language sql as $$ select true from pg_sleep(60) $$"

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from howdah import State, observe
+from howdah.histogram import cell_of
 from howdah.observe import Count
-from howdah.observe.histogram import cell_of
 from tests.observe.support import HOUR, MINUTE, asking, listens, measure
 from tests.plans.reading import buffers, read_by
 from tests.support import Database

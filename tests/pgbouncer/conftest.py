@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.pgbouncer.bouncer import Bouncer, bouncing, find_pgbouncer
 from tests.security.server import running
 

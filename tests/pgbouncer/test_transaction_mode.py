@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from howdah import Handle, HowdahError, JobContext, Queue, Retry, State
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from howdah.events import Emitted
 from tests.cli.support import Cli, started, until_true
 from tests.pgbouncer.bouncer import Bouncer

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from howdah import Queue
-from howdah import claim as claims
+from howdah.claim import claim
 from howdah.job import Claim
 from howdah.store import Store
 from tests.support.waiting import eventually
@@ -16,8 +16,8 @@ from tests.support.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def every_look_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "SLOW", -1.0)
-    monkeypatch.setattr(claims, "FRESH", 0.0)
+    monkeypatch.setattr(claim, "SLOW", -1.0)
+    monkeypatch.setattr(claim, "FRESH", 0.0)
 
 
 async def enqueue_late(queue: Queue, name: str) -> None:
@@ -55,14 +55,12 @@ async def test_claims_go_on_while_a_look_back_takes_long(
     async def mail(name: str) -> None:
         done.append(name)
 
-    async def slow_look_back(
-        store: Store, worker_id: str, n: int, line: claims.Line
-    ) -> list[Claim]:
+    async def slow_look_back(store: Store, worker_id: str, n: int, line: claim.Line) -> list[Claim]:
         looking.set()
         await go_on.wait()
-        return await claims.look_back(store, worker_id, n, line)
+        return await claim.look_back(store, worker_id, n, line)
 
-    monkeypatch.setattr("howdah.intake.look_back", slow_look_back)
+    monkeypatch.setattr("howdah.claim.loop.look_back", slow_look_back)
     async with queue.worker():
         await mail.enqueue(name="first")
         await looking.wait()

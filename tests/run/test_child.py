@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 
 from howdah.job import Claim
-from howdah.run import frames
-from howdah.run.process import begin, command
-from howdah.run.tray import Tray
+from howdah.run.process import protocol
+from howdah.run.process.child_process import begin, command
+from howdah.run.process.inbox import Inbox
 from tests.run import process_jobs
 from tests.support.waiting import DEADLINE, eventually
 
@@ -25,14 +25,14 @@ from tests.support.waiting import DEADLINE, eventually
 @pytest.mark.parametrize("heard", [True, False], ids=["heard", "unheard"])
 async def test_a_child_dies_with_its_worker(tmp_path: Path, heard: bool, at_work: bool) -> None:
     """To a child whose last words nobody has read the end is a reset."""
-    (pipe, theirs), tray = socket.socketpair(), Tray()
+    (pipe, theirs), tray = socket.socketpair(), Inbox()
     ends = (theirs.fileno(), tray.fileno)
     process = subprocess.Popen(command(*ends), pass_fds=ends)
     try:
         theirs.close()
-        pipe.sendall(frames.frame(begin()))
+        pipe.sendall(protocol.frame(begin()))
         if at_work:
-            assert tray.lay(frames.encode(sleep_for_ever(tmp_path / "begun")))
+            assert tray.lay(protocol.encode(sleep_for_ever(tmp_path / "begun")))
             await eventually((tmp_path / "begun").exists)
         assert await asyncio.to_thread(select.select, [pipe], [], [], DEADLINE) == ([pipe], [], [])
         if heard:
@@ -45,8 +45,8 @@ async def test_a_child_dies_with_its_worker(tmp_path: Path, heard: bool, at_work
         process.wait()
 
 
-def sleep_for_ever(begun: Path) -> frames.Do:
+def sleep_for_ever(begun: Path) -> protocol.Do:
     handler, now = process_jobs.sleepy.handler, time.time()
     data = json.dumps({"path": str(begun)})
     claim = Claim(uuid4(), handler.job_type, 100, data, 1, 1, now, now, now)
-    return frames.Do(handler.function.__module__, handler.function.__qualname__, claim)
+    return protocol.Do(handler.function.__module__, handler.function.__qualname__, claim)

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from howdah.run import frames
+from howdah.run.process import protocol
 
-SAID: list[frames.FromChild] = [
-    frames.Ready(),
-    frames.Started(),
-    frames.Progress(40.5, "half way"),
-    frames.Emit("note", '{"text": "' + "x" * 3000 + '"}'),
-    frames.Returned("[1, 2]"),
-    frames.Started(),
-    frames.Raised("ValueError: no", None, True),
+SAID: list[protocol.FromChild] = [
+    protocol.Ready(),
+    protocol.Started(),
+    protocol.Progress(40.5, "half way"),
+    protocol.Emit("note", '{"text": "' + "x" * 3000 + '"}'),
+    protocol.Returned("[1, 2]"),
+    protocol.Started(),
+    protocol.Raised("ValueError: no", None, True),
 ]
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 17, 1000, 10**6])
 def test_messages_come_out_whole(size: int) -> None:
-    stream = b"".join(map(frames.frame, SAID))
-    hearing = frames.Hearing()
-    heard: list[frames.FromChild | frames.Bad] = []
+    stream = b"".join(map(protocol.frame, SAID))
+    hearing = protocol.Hearing()
+    heard: list[protocol.FromChild | protocol.Bad] = []
     for at in range(0, len(stream), size):
         heard += hearing.hear(stream[at : at + size])
     assert heard == SAID
 
 
 def test_what_came_before_nonsense_is_heard() -> None:
-    hearing = frames.Hearing().hear(frames.frame(SAID[0]) + b"\xff" * 8)
+    hearing = protocol.Hearing().hear(protocol.frame(SAID[0]) + b"\xff" * 8)
     assert next(hearing) == SAID[0]
-    with pytest.raises(frames.TooLong, match="4,294,967,295 bytes at once"):
+    with pytest.raises(protocol.TooLong, match="4,294,967,295 bytes at once"):
         next(hearing)

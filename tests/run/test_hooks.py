@@ -27,7 +27,7 @@ from howdah import (
     Snooze,
     State,
 )
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from howdah.run import hooks
 from tests.run import process_jobs
 from tests.support.waiting import eventually

@@ -13,7 +13,7 @@ from howdah import Backoff, Queue
 from howdah.outcomes import Ending
 from howdah.settle import Settler
 from howdah.states import State, Verb
-from howdah.store import call
+from howdah.store import claim as store_claim
 
 
 async def test_a_job_that_goes_back_while_the_last_endings_are_written_is_done_too(
@@ -47,7 +47,7 @@ async def test_a_look_that_began_before_is_not_what_was_asked_for(
     """A job that comes while a look is under way, by a way that wakes nobody, is done too."""
     looking, go_on = asyncio.Event(), asyncio.Event()
     go_on.set()
-    real = call.claim
+    real = store_claim.claim
 
     async def slow(*args: Any) -> list[Any]:
         claims = await real(*args)
@@ -55,7 +55,7 @@ async def test_a_look_that_began_before_is_not_what_was_asked_for(
         await go_on.wait()
         return claims
 
-    monkeypatch.setattr(call, "claim", slow)
+    monkeypatch.setattr(store_claim, "claim", slow)
 
     @queue.job
     async def mail() -> None: ...

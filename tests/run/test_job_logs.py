@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from howdah import Backoff, JobLogFilter, Queue, current_job
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import started
 
 APP = """

@@ -27,9 +27,10 @@ import pytest
 
 from howdah.handler import Handler
 from howdah.job import Claim
-from howdah.run import frames, minder, process, processes
-from howdah.run.errand import ChildDied
-from howdah.run.processes import Processes
+from howdah.run.process import child_process, protocol, supervisor
+from howdah.run.process import pool as process_pool
+from howdah.run.process.pool import ProcessPool
+from howdah.run.process.task import ChildDied
 from tests.run import process_jobs
 from tests.support.waiting import DEADLINE, eventually
 
@@ -51,7 +52,7 @@ class Gate:
 class House:
     """Processes, and the book of who was there."""
 
-    def __init__(self, processes: Processes, folder: Path) -> None:
+    def __init__(self, processes: ProcessPool, folder: Path) -> None:
         self.processes = processes
         self.book = folder / "book"
         self.book.touch()
@@ -82,11 +83,11 @@ class House:
 
     async def run(
         self, handler: Handler, data: object, reports: list[object], timeout: float | None = None
-    ) -> frames.Returned:
+    ) -> protocol.Returned:
         now = time.time()
         claim = Claim(uuid4(), handler.job_type, 100, json.dumps(data), 1, 1, now, now, now)
         ended = await self.processes.run(handler, claim, reports.append, timeout)
-        assert isinstance(ended, frames.Returned), ended
+        assert isinstance(ended, protocol.Returned), ended
         return ended
 
     def entries(self) -> list[tuple[int, int]]:
@@ -106,7 +107,7 @@ class House:
 @asynccontextmanager
 async def house(folder: Path, size: int = 1) -> AsyncGenerator[House]:
     """As many children as there may be, all used to short visits, so that they get some ahead."""
-    pool = Processes(size)
+    pool = ProcessPool(size)
     opened = House(pool, folder)
     try:
         first = opened.gate()
@@ -134,7 +135,7 @@ def unseen(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def no_taking_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what was given ahead stay there, however long the one at work takes."""
-    monkeypatch.setattr(minder, "LONG", 3600.0)
+    monkeypatch.setattr(supervisor, "LONG", 3600.0)
 
 
 @pytest.mark.parametrize("hold_on", [False, True], ids=["sleeping", "holding the interpreter"])
@@ -293,7 +294,7 @@ async def test_a_child_that_is_dead_is_missed_though_its_own_child_lives(tmp_pat
 async def test_a_child_that_does_not_take_its_job_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(minder, "STUCK", 0.2)
+    monkeypatch.setattr(supervisor, "STUCK", 0.2)
     async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
         pid = (await home.visit(1))["pid"]
         os.kill(pid, signal.SIGSTOP)
@@ -305,7 +306,7 @@ async def test_progress_goes_to_the_job_at_work(tmp_path: Path) -> None:
     async with house(tmp_path, size=2) as home, asyncio.timeout(DEADLINE):
         await asyncio.gather(*(home.visit(n) for n in range(100)))
         assert {n: home.reports[n] for n in range(100)} == {
-            n: [frames.Progress(n, None)] for n in range(100)
+            n: [protocol.Progress(n, None)] for n in range(100)
         }
 
 
@@ -320,7 +321,7 @@ async def test_what_a_job_leaves_behind_does_not_speak_for_the_next(tmp_path: Pa
         await eventually(told.exists)
         gate.open()
         await following
-        assert home.reports[1] == [frames.Progress(1, None)]
+        assert home.reports[1] == [protocol.Progress(1, None)]
 
 
 @pytest.mark.usefixtures("no_taking_back")
@@ -360,7 +361,7 @@ async def test_a_large_job_is_cancelled_like_any_other(tmp_path: Path) -> None:
 async def test_a_child_that_cannot_start_costs_one_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = Processes(1)
+    pool = ProcessPool(1)
     home = House(pool, tmp_path)
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/bin/false")
@@ -372,7 +373,7 @@ async def test_a_child_that_cannot_start_costs_one_attempt(
 
 DIES_BEFORE_IT_BEGINS = """
 import os, socket, sys
-from howdah.run import frames
+from howdah.run.process import protocol
 with socket.socket(fileno=int(sys.argv[1])) as pipe:
     pipe.sendall(frames.frame(frames.Ready()))
     os.read(int(sys.argv[2]), 100_000)
@@ -383,11 +384,11 @@ with socket.socket(fileno=int(sys.argv[1])) as pipe:
 async def test_a_job_that_no_child_lives_to_begin_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = Processes(1)
+    pool = ProcessPool(1)
     home = House(pool, tmp_path)
     async with asyncio.timeout(DEADLINE):
         with monkeypatch.context() as broken:
-            broken.setattr(process, "BOOT", DIES_BEFORE_IT_BEGINS)
+            broken.setattr(child_process, "BOOT", DIES_BEFORE_IT_BEGINS)
             with pytest.raises(ChildDied, match="ended with exit code 1"):
                 await home.visit(1)
         assert (await home.visit(2))["n"] == 2
@@ -399,9 +400,9 @@ async def test_children_that_end_no_job_are_started_more_and_more_slowly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[object] = []
-    monkeypatch.setattr(processes, "FIRST_PAUSE", 3600.0)
-    monkeypatch.setattr(processes, "LONGEST_PAUSE", 3600.0)
-    pool = Processes(1)
+    monkeypatch.setattr(process_pool, "FIRST_PAUSE", 3600.0)
+    monkeypatch.setattr(process_pool, "LONGEST_PAUSE", 3600.0)
+    pool = ProcessPool(1)
     home = House(pool, tmp_path)
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/bin/false")

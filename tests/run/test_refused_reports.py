@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from howdah import Emitted, JobContext, Queue, State
-from howdah.handle import Handle
+from howdah.client.handle import Handle
 from tests.support.waiting import eventually
 
 NO_BAD_EVENTS = "alter table howdah.job_events add constraint no_bad_events check (kind <> 'bad')"
@@ -156,24 +156,24 @@ async def test_what_was_written_is_not_written_twice_when_the_database_goes_away
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch is taken apart, and after its first part the connection is lost."""
-    from howdah.store import call
-    from howdah.store.refusals import Passing
+    from howdah.store import run as store_run
+    from howdah.store.errors import Transient
 
     talking(queue)
     await refuse(queue, NO_BAD_EVENTS)
     handles = await enqueued(queue)
-    really, written, failures = call.emit, 0, 0
+    really, written, failures = store_run.emit, 0, 0
 
     async def emit(*args: Any) -> Any:
         nonlocal written, failures
         if written and failures < 3:
             failures += 1
-            raise Passing("gone for a moment")
+            raise Transient("gone for a moment")
         answer = await really(*args)
         written += 1
         return answer
 
-    monkeypatch.setattr(call, "emit", emit)
+    monkeypatch.setattr(store_run, "emit", emit)
     async with asyncio.timeout(60), queue.worker(concurrency=10) as worker:
         await worker.run_until_idle()
     assert failures == 3

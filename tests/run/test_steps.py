@@ -18,10 +18,10 @@ import pytest
 from howdah import Queue, State
 from howdah.handler import Run
 from howdah.job import Claim
-from howdah.observe.measures import Measures
 from howdah.outcomes import Ending
-from howdah.run import attempt as deciding
+from howdah.run import outcome_of
 from howdah.run.context import JobContext
+from howdah.run.measures import Measures
 from howdah.states import Verb
 from howdah.tracing import Drafts
 from tests.run import hostile_jobs
@@ -86,7 +86,7 @@ def describing_breaks(patch: pytest.MonkeyPatch) -> None:
         return "of the culprit" in str(error)
 
     for name in ("describe", "_traceback_of"):
-        patch.setattr(deciding, name, breaking(getattr(deciding, name), is_it))
+        patch.setattr(outcome_of, name, breaking(getattr(outcome_of, name), is_it))
 
 
 def register(queue: Queue, run: Run, **rules: Any) -> None:

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from howdah.run import attempt
-from howdah.run.attempt import traceback_of
+from howdah.run import outcome_of
+from howdah.run.outcome_of import traceback_of
 
 
 def plain() -> NoReturn:
@@ -87,8 +87,8 @@ def test_an_error_that_was_never_raised_has_no_frames() -> None:
 
 def test_few_places_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: dict[object, str] = {}
-    monkeypatch.setattr(attempt, "_FRAMES", 3)
-    monkeypatch.setattr(attempt, "_texts", texts)
+    monkeypatch.setattr(outcome_of, "_FRAMES", 3)
+    monkeypatch.setattr(outcome_of, "_texts", texts)
     for raises in (plain, deep, noted):
         with pytest.raises(ValueError, match=r"in a line|with a note") as caught:
             raises()

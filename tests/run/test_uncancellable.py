@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from howdah import JobContext, JobFailed, Queue, StaleLease, State
-from howdah.run import attempts
+from howdah.run import executor
 from tests.support.waiting import eventually
 
 SHORT = timedelta(milliseconds=50)
@@ -22,7 +22,7 @@ SHORT = timedelta(milliseconds=50)
 
 @pytest.fixture(autouse=True)
 def little_time_to_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "CLEANUP", 0.1)
+    monkeypatch.setattr(executor, "CLEANUP", 0.1)
 
 
 async def swallowed(gate: asyncio.Event) -> None:

@@ -22,9 +22,9 @@ from typing import Any
 
 import pytest
 
-from howdah.run import frames
-from howdah.run.process import command
-from howdah.run.tray import Tray
+from howdah.run.process import protocol
+from howdah.run.process.child_process import command
+from howdah.run.process.inbox import Inbox
 from howdah.states import State
 from tests.security.app import queue_at
 from tests.security.privileges import WRITES_STATEMENTS
@@ -39,8 +39,8 @@ METHODS = {"system", "popen", "getoutput", "getstatusoutput", "import_module", "
 
 # Where a name that stands in a job or on a command line leads to code, and why that is meant.
 MEANT = {
-    ("run/child.py", "import_module"): "the worker names its own handler's module",
-    ("run/child.py", "exec_module"): "the file the worker itself was started from",
+    ("run/process/child_main.py", "import_module"): "the worker names its own handler's module",
+    ("run/process/child_main.py", "exec_module"): "the file the worker itself was started from",
     ("cli/load.py", "import_module"): "the module that `howdah worker MODULE:QUEUE` names",
 }
 
@@ -113,13 +113,13 @@ def test_no_statement_of_the_source_has_a_value_pasted_in() -> None:
                 pasted |= {(path, ast.unparse(hole.value)) for hole in holes}
     assert pasted <= {
         ("store/ask.py", "JOB_COLUMNS"),
-        ("store/bundle.py", "tables()"),
+        ("store/engine_files.py", "tables()"),
         ("store/ask.py", "' and '.join(where)"),
         ("store/call.py", "JOB_COLUMNS"),
         ("store/call.py", "_CLAIM_COLUMNS"),
-        ("store/bundle.py", "SCHEMA_NUMBER"),
-        ("store/bundle.py", "COMPATIBLE_FROM"),
-        ("store/bundle.py", "fingerprint()"),
+        ("store/engine_files.py", "SCHEMA_NUMBER"),
+        ("store/engine_files.py", "COMPATIBLE_FROM"),
+        ("store/engine_files.py", "fingerprint()"),
     }
     assert ("store/ask.py", "JOB_COLUMNS") in pasted, "the scan sees such strings"
 
@@ -192,7 +192,7 @@ def test_a_hostile_message_to_a_child_runs_nothing(tmp_path: Path, nth: int, way
     sprung = tmp_path / "sprung"
     body = hostile_bodies(sprung)[nth]
     ours, theirs = socket.socketpair()
-    tray = Tray()
+    tray = Inbox()
     with ours, theirs, closing(tray):
         child = subprocess.Popen(
             command(theirs.fileno(), tray.fileno),
@@ -200,7 +200,7 @@ def test_a_hostile_message_to_a_child_runs_nothing(tmp_path: Path, nth: int, way
             stderr=subprocess.PIPE,
         )
         theirs.close()
-        ours.sendall(frames.frame(frames.Begin(path=sys.path, main=None)))
+        ours.sendall(protocol.frame(protocol.Begin(path=sys.path, main=None)))
         ready = ours.recv(1000)
         assert b'"ready"' in ready
         if way == "pipe" or not tray.lay(body):  # which has no room for the longest

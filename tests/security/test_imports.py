@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from howdah.cli.demo.crew import Crew
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from howdah.embedded import stop
 from tests.cli.support import environment, until_true
 from tests.embedded.conftest import short_folder

@@ -17,9 +17,9 @@ import psycopg
 import pytest
 
 from howdah import BadInput, JobContext, Queue
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from howdah.states import State
-from howdah.store import bundle
+from howdah.store import engine_files
 from tests.cli.support import Cli, invoke
 from tests.enqueue.ways import ASYNC_OR_BLOCKING, AsyncWay
 from tests.security.hostile import CANARY, STRINGS
@@ -259,7 +259,7 @@ def test_every_role_name_in_the_grants(plain: Database, text: str) -> None:
         *("sql", "--grants", "--producer", names[0], "--worker", names[1], "--observer", names[2])
     )
     assert printed.exit_code == 0
-    assert printed.stdout == bundle.grants(*names)
+    assert printed.stdout == engine_files.grants(*names)
     with plain.rolled_back():
         for name in names:
             quoted = name.replace('"', '""')

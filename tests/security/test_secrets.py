@@ -25,9 +25,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howdah import HowdahError, Queue, Unreachable
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from howdah.events import Emitted
-from howdah.store.redact import without_password
+from howdah.store.dsn_redaction import without_password
 from tests.cli.support import environment, run, started, until_true
 from tests.fuzz.budget import examples
 from tests.security.server import running

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from howdah import JobContext, Queue, Unreachable
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import invoke, until_true
 from tests.security.server import binaries_with_tls, running, self_signed
 from tests.stories.server import PgServer

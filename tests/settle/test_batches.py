@@ -9,7 +9,7 @@ from inspect import signature
 from uuid import UUID
 
 from howdah import Queue, State
-from howdah.claim import Line, claim
+from howdah.claim.claim import Line, claim
 from howdah.job import Claim
 from howdah.outcomes import Complete, Ending
 from howdah.settle import SMALL, Settler

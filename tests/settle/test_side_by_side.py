@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 
 from howdah import Queue, State
-from howdah.claim import Line, claim
+from howdah.claim.claim import Line, claim
 from howdah.outcomes import Complete, Ending, Fail
 from howdah.settle import Settler
 from tests.support.waiting import eventually

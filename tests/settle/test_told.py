@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 
 from howdah import Queue
-from howdah.claim import Line, claim
+from howdah.claim.claim import Line, claim
 from howdah.job import Claim
 from howdah.outcomes import Complete, Ending
-from howdah.store import call
+from howdah.store import settle as store_settle
 
 
 async def claimed(queue: Queue, jobs: int) -> list[Claim]:
@@ -21,7 +21,7 @@ async def claimed(queue: Queue, jobs: int) -> list[Claim]:
 
 async def complete(queue: Queue, claims: list[Claim]) -> set[UUID]:
     endings = [Ending(one, Complete(), 0.0) for one in claims]
-    return await call.complete(queue.store, "me", endings, [None] * len(claims))
+    return await store_settle.complete(queue.store, "me", endings, [None] * len(claims))
 
 
 @pytest.mark.parametrize("gone", [0, 1, 3])

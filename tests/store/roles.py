@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from howdah.store import bundle
+from howdah.store import engine_files
 from tests.support import Database, Session
 from tests.support.databases import Databases
 
@@ -47,7 +47,7 @@ def roles_in(databases: Databases) -> Generator[Roles]:
         for name in names.values():
             owner.execute(f"create role {_quoted(name)}")
         for _ in range(2):  # a second time changes nothing
-            owner.execute(bundle.grants(*(names[role] for role in ROLES)).replace("%", "%%"))
+            owner.execute(engine_files.grants(*(names[role] for role in ROLES)).replace("%", "%%"))
         sessions: dict[str, Session] = {}
         for role, name in names.items():
             sessions[role] = owner.session()

@@ -50,7 +50,7 @@ async def test_a_question_would_be_seen(queue: Queue) -> None:
 
 
 def test_the_numbers_are_those_of_the_catalog(shared_db: Database) -> None:
-    from howdah.store.arrays import _ARRAYS  # pyright: ignore[reportPrivateUsage]
+    from howdah.store.array_types import _ARRAYS  # pyright: ignore[reportPrivateUsage]
 
     for oid, name, element, element_name in _ARRAYS:
         (row,) = shared_db.rows(

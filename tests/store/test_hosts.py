@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from howdah import Queue
-from howdah.store.address import each_host
+from howdah.store.dsn import each_host
 
 WRITES = "target_session_attrs=read-write"
 
@@ -64,7 +64,7 @@ async def test_a_first_host_that_says_nothing_leaves_time_for_the_second(dsn: st
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         silent = deaf.getsockname()[1]
         several = dsn.replace(where, f"127.0.0.1,{folder}&port={silent},{port}&sslmode=disable")
-        async with Queue(several, patience=timedelta(seconds=6)) as queue:
+        async with Queue(several, call_timeout=timedelta(seconds=6)) as queue:
             assert await queue.store.fetchval("select 1") == 1
         deaf.settimeout(0)
         deaf.accept()[0].close()  # it was the first that was tried

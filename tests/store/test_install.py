@@ -15,7 +15,7 @@ import pytest
 from howdah import Queue
 from howdah.embedded import find_psql
 from howdah.errors import NotAllowed, SchemaMissing, SchemaNewer, SchemaOlder
-from howdah.store import bundle, script
+from howdah.store import engine_files, install_script
 from howdah.store.install import check, install, installed
 from tests.support import Database
 from tests.support.catalog import catalog
@@ -55,8 +55,8 @@ async def test_it_says_whether_there_was_anything_to_do(empty: Connection) -> No
     assert await install(empty) is True
     assert await install(empty) is False
     found = await installed(empty)
-    numbers = bundle.SCHEMA_NUMBER, bundle.COMPATIBLE_FROM
-    assert found == (*numbers, bundle.fingerprint(), bundle.tables())
+    numbers = engine_files.SCHEMA_NUMBER, engine_files.COMPATIBLE_FROM
+    assert found == (*numbers, engine_files.fingerprint(), engine_files.tables())
 
 
 async def test_a_second_time_changes_nothing(ready: Connection, dsn: str) -> None:
@@ -116,11 +116,11 @@ async def test_tables_of_a_development_state_are_told_from_those_of_a_release(
 async def test_remarks_and_spaces_are_no_other_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_first(text: str) -> str:
         first, *rest = before
-        monkeypatch.setattr(bundle, "engine", lambda: (first._replace(text=text), *rest))
-        bundle.tables.cache_clear()
-        return bundle.tables()
+        monkeypatch.setattr(engine_files, "engine", lambda: (first._replace(text=text), *rest))
+        engine_files.tables.cache_clear()
+        return engine_files.tables()
 
-    before = bundle.engine()
+    before = engine_files.engine()
     assert before[0].holds_data
     try:
         same = with_first(before[0].text)
@@ -128,7 +128,7 @@ async def test_remarks_and_spaces_are_no_other_tables(monkeypatch: pytest.Monkey
         assert with_first(before[0].text + "create table howdah.more ();") != same
     finally:
         monkeypatch.undo()
-        bundle.tables.cache_clear()
+        engine_files.tables.cache_clear()
 
 
 async def test_jobs_stay_when_functions_are_replaced(ready: Connection) -> None:
@@ -221,7 +221,7 @@ async def test_what_another_process_made_meanwhile_is_seen(
 async def test_an_install_that_fails_leaves_nothing(
     empty: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "closing", lambda: "select 1 / 0")
+    monkeypatch.setattr(engine_files, "closing", lambda: "select 1 / 0")
     with pytest.raises(asyncpg.DivisionByZeroError):
         await install(empty)
     assert await empty.fetchval("select to_regnamespace('howdah') is null")
@@ -234,7 +234,7 @@ async def test_an_install_that_fails_leaves_nothing(
 
 def test_the_one_file_makes_the_same_schema(empty_dsn: str, dsn: str) -> None:
     with psycopg.connect(empty_dsn) as connection, connection.transaction():
-        connection.execute(script.whole().encode())
+        connection.execute(install_script.whole().encode())
     assert catalog(empty_dsn) == catalog(dsn)
     db = Database(empty_dsn)
     job = db.enqueue("mail")
@@ -246,7 +246,7 @@ def test_psql_makes_the_same_schema(empty_dsn: str, dsn: str, tmp_path: Path) ->
     psql = find_psql()
     assert psql is not None
     file = tmp_path / "howdah.sql"
-    file.write_text(script.whole(), encoding="utf-8")
+    file.write_text(install_script.whole(), encoding="utf-8")
     command = [psql, "--no-psqlrc", "--quiet", "--single-transaction", "-v", "ON_ERROR_STOP=1"]
     done = subprocess.run(
         [*command, "-f", str(file), empty_dsn], capture_output=True, text=True, check=False
@@ -257,7 +257,7 @@ def test_psql_makes_the_same_schema(empty_dsn: str, dsn: str, tmp_path: Path) ->
 
 async def test_code_finds_what_the_one_file_made(empty: Connection, empty_dsn: str) -> None:
     with psycopg.connect(empty_dsn) as connection:
-        connection.execute(script.whole().encode())
+        connection.execute(install_script.whole().encode())
     await check(empty)
     assert await install(empty) is False
 

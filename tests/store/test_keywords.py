@@ -13,8 +13,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from howdah import BadInput, Queue, SyncQueue, Unreachable
 from howdah.cli.conceal import _shown  # pyright: ignore[reportPrivateUsage]
-from howdah.store.address import each_host, find_dsn, find_listen_dsn
-from howdah.store.redact import without_password
+from howdah.store.dsn import each_host, find_dsn, find_listen_dsn
+from howdah.store.dsn_redaction import without_password
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ async def _mails(queue: Queue) -> int:
 
 
 def test_a_loop_that_gets_no_connection_is_told_why(dsn: str) -> None:
-    queue = Queue(dsn, connections=1, patience=timedelta(seconds=0.2))
+    queue = Queue(dsn, connections=1, call_timeout=timedelta(seconds=0.2))
     ready, done = threading.Barrier(3, timeout=20), threading.Event()
 
     async def hold() -> None:

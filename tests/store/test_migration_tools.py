@@ -20,7 +20,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from howdah.embedded import find_psql
-from howdah.store import script
+from howdah.store import install_script
 from tests.support import Database
 from tests.support.catalog import catalog
 from tests.support.databases import Databases
@@ -314,7 +314,7 @@ async def test_a_second_time_replaces_functions_and_changes_nothing_else(dsn: st
         "as $$ select date '2000-01-01' $$"
     )
     settings = await connection.fetch(SETTINGS)
-    await connection.execute(script.whole())
+    await connection.execute(install_script.whole())
     assert await connection.fetch(SETTINGS) == settings
     assert catalog(dsn) == changed
     assert catalog(dsn)["functions"] == before["functions"]
@@ -338,19 +338,29 @@ async def refused(dsn: str, text: str, sqlstate: str, match: str) -> None:
 
 @pytest.mark.engine
 async def test_a_database_with_another_number_is_refused(dsn: str, empty_dsn: str) -> None:
-    await refused(dsn, script.whole(0), "HW006", "without howdah, and this one has schema number 1")
-    await refused(empty_dsn, script.whole(1), "HW006", "number 1, and this database has no howdah")
+    await refused(
+        dsn, install_script.whole(0), "HW006", "without howdah, and this one has schema number 1"
+    )
+    await refused(
+        empty_dsn, install_script.whole(1), "HW006", "number 1, and this database has no howdah"
+    )
     with psycopg.connect(dsn) as connection:
         connection.execute("update howdah.installed set schema_number = 7")
-    await refused(dsn, script.whole(1), "HW006", "from howdah schema number 1.*has number 7")
-    await refused(dsn, script.whole(0), "HW006", "without howdah, and this one has schema number 7")
-    await refused(dsn, script.whole(), "HW005", "has number 7, newer than this code's 1: upgrade")
+    await refused(
+        dsn, install_script.whole(1), "HW006", "from howdah schema number 1.*has number 7"
+    )
+    await refused(
+        dsn, install_script.whole(0), "HW006", "without howdah, and this one has schema number 7"
+    )
+    await refused(
+        dsn, install_script.whole(), "HW005", "has number 7, newer than this code's 1: upgrade"
+    )
 
 
 @pytest.mark.engine
 async def test_from_nothing_makes_the_same_schema(dsn: str, empty_dsn: str) -> None:
     with psycopg.connect(empty_dsn) as connection:
-        connection.execute(script.whole(0).encode())
+        connection.execute(install_script.whole(0).encode())
     assert catalog(empty_dsn) == catalog(dsn)
 
 
@@ -358,7 +368,7 @@ async def test_from_nothing_makes_the_same_schema(dsn: str, empty_dsn: str) -> N
 async def test_a_schema_of_a_development_version_is_refused(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("update howdah.installed set tables = 'of last week'")
-    for text in (script.whole(), script.whole(1)):
+    for text in (install_script.whole(), install_script.whole(1)):
         await refused(dsn, text, "HW004", "made by a development version.*drop schema")
 
 
@@ -369,7 +379,7 @@ async def test_a_schema_of_somebody_else_is_refused(databases: Databases, empty_
         server.execute(f"create role {role}".encode())
         with psycopg.connect(empty_dsn, autocommit=True) as connection:
             connection.execute(f"create schema howdah authorization {role}".encode())
-        for text in (script.whole(), script.whole(0), script.whole(1)):
+        for text in (install_script.whole(), install_script.whole(0), install_script.whole(1)):
             await refused(empty_dsn, text, "HW003", f"belongs to the role {role}, and you are")
         with psycopg.connect(empty_dsn, autocommit=True) as connection:
             connection.execute("drop schema howdah")
@@ -378,7 +388,7 @@ async def test_a_schema_of_somebody_else_is_refused(databases: Databases, empty_
 
 def test_the_printed_script_has_nothing_that_a_tool_reads_as_its_own() -> None:
     """SQLAlchemy reads `:word` as a parameter, and offline Alembic replaces tabs."""
-    text = script.whole()
+    text = install_script.whole()
     assert "\t" not in text
     assert re.findall(r"(?<![:\w\x5c]):(\w+)(?![:\w])", text) == []
     assert "\\:" not in text
@@ -388,7 +398,7 @@ def test_the_printed_script_has_nothing_that_a_tool_reads_as_its_own() -> None:
 def test_many_run_it_at_once(empty_dsn: str, dsn: str) -> None:
     def once(_: int) -> None:
         with psycopg.connect(empty_dsn, autocommit=True) as connection:
-            connection.execute(script.whole().encode())
+            connection.execute(install_script.whole().encode())
 
     with ThreadPoolExecutor(4) as crowd:
         list(crowd.map(once, range(8)))

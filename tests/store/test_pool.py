@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
-from howdah.store import pool as pools
+from howdah.store import pool as store_pool
 from howdah.store.pool import Pool
 from tests.support.waiting import eventually
 
@@ -115,7 +115,7 @@ async def test_who_gives_up_waiting_loses_no_connection(opened: _Opened) -> None
 async def test_what_nobody_needs_is_closed(
     opened: _Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "IDLE", 0.01)
+    monkeypatch.setattr(store_pool, "IDLE", 0.01)
     pool = Pool(opened, 2)
     pool.give(await pool.take())
     await eventually(lambda: opened.connections[0].is_closed())

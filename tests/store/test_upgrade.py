@@ -18,7 +18,7 @@ import pytest
 
 from howdah import Emitted, Queue, State
 from howdah.errors import SchemaNewer, SchemaOlder
-from howdah.store import bundle, script
+from howdah.store import engine_files, install_script
 from howdah.store.install import check, install
 from tests.store import releases
 from tests.support.catalog import catalog
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.engine
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
-NEXT = bundle.SCHEMA_NUMBER + 1
+NEXT = engine_files.SCHEMA_NUMBER + 1
 ADD_NOTE = "alter table howdah.jobs add column note text not null default 'none'"
 ADD_INDEX = "create index jobs_note on howdah.jobs_live (note)"
 
@@ -45,8 +45,8 @@ async def ready(dsn: str) -> AsyncGenerator[Connection]:
 @pytest.fixture
 def next_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that is two migrations ahead."""
-    monkeypatch.setattr(bundle, "SCHEMA_NUMBER", NEXT + 1)
-    monkeypatch.setattr(bundle, "migrations", lambda: {NEXT + 1: ADD_INDEX, NEXT: ADD_NOTE})
+    monkeypatch.setattr(engine_files, "SCHEMA_NUMBER", NEXT + 1)
+    monkeypatch.setattr(engine_files, "migrations", lambda: {NEXT + 1: ADD_INDEX, NEXT: ADD_NOTE})
 
 
 async def lead_a_life(connection: Connection) -> None:
@@ -90,8 +90,10 @@ async def test_only_the_missing_migrations_run(ready: Connection) -> None:
 async def test_a_migration_that_fails_changes_nothing(
     ready: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "SCHEMA_NUMBER", NEXT + 1)
-    monkeypatch.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE, NEXT + 1: "select 1 / 0"})
+    monkeypatch.setattr(engine_files, "SCHEMA_NUMBER", NEXT + 1)
+    monkeypatch.setattr(
+        engine_files, "migrations", lambda: {NEXT: ADD_NOTE, NEXT + 1: "select 1 / 0"}
+    )
     with pytest.raises(asyncpg.DivisionByZeroError):
         await install(ready)
     monkeypatch.undo()
@@ -104,15 +106,15 @@ async def test_the_last_release_goes_on_where_the_new_one_lets_it(
     ready: Connection, dsn: str
 ) -> None:
     with pytest.MonkeyPatch.context() as ahead:
-        ahead.setattr(bundle, "SCHEMA_NUMBER", NEXT)
-        ahead.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE})
+        ahead.setattr(engine_files, "SCHEMA_NUMBER", NEXT)
+        ahead.setattr(engine_files, "migrations", lambda: {NEXT: ADD_NOTE})
         await install(ready)
     async with Queue(dsn) as queue:
         assert await queue.claim(["mail"], worker_id="first") == []
     with pytest.MonkeyPatch.context() as ahead:
-        ahead.setattr(bundle, "SCHEMA_NUMBER", NEXT + 1)
-        ahead.setattr(bundle, "COMPATIBLE_FROM", NEXT)
-        ahead.setattr(bundle, "migrations", lambda: {NEXT + 1: ADD_INDEX})
+        ahead.setattr(engine_files, "SCHEMA_NUMBER", NEXT + 1)
+        ahead.setattr(engine_files, "COMPATIBLE_FROM", NEXT)
+        ahead.setattr(engine_files, "migrations", lambda: {NEXT + 1: ADD_INDEX})
         await install(ready)
     with pytest.raises(SchemaNewer):
         await check(ready)
@@ -122,25 +124,25 @@ async def test_the_printed_way_from_a_number_goes_forward_from_there_alone(
     ready: Connection, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = await ready.fetchval("select howdah.enqueue('mail')")
-    monkeypatch.setattr(bundle, "SCHEMA_NUMBER", NEXT)
-    monkeypatch.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE})
-    await ready.execute(script.whole(NEXT - 1))
+    monkeypatch.setattr(engine_files, "SCHEMA_NUMBER", NEXT)
+    monkeypatch.setattr(engine_files, "migrations", lambda: {NEXT: ADD_NOTE})
+    await ready.execute(install_script.whole(NEXT - 1))
     assert tuple(await ready.fetchrow("select id, note from howdah.jobs") or ()) == (job, "none")
     await check(ready)
     before = catalog(dsn)
     with pytest.raises(asyncpg.PostgresError, match=f"has number {NEXT}") as error:
-        await ready.execute(script.whole(NEXT - 1))
+        await ready.execute(install_script.whole(NEXT - 1))
     assert error.value.sqlstate == "HW006"
-    await ready.execute(script.whole(NEXT))
-    await ready.execute(script.whole())
+    await ready.execute(install_script.whole(NEXT))
+    await ready.execute(install_script.whole())
     assert catalog(dsn) == before
 
 
 async def test_an_old_release_does_not_put_its_functions_back(ready: Connection) -> None:
     with pytest.MonkeyPatch.context() as ahead:
-        ahead.setattr(bundle, "SCHEMA_NUMBER", NEXT)
-        ahead.setattr(bundle, "fingerprint", lambda: "of the next release")
-        ahead.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE})
+        ahead.setattr(engine_files, "SCHEMA_NUMBER", NEXT)
+        ahead.setattr(engine_files, "fingerprint", lambda: "of the next release")
+        ahead.setattr(engine_files, "migrations", lambda: {NEXT: ADD_NOTE})
         await install(ready)
     with pytest.raises(SchemaNewer):
         await install(ready)
@@ -151,10 +153,10 @@ async def test_an_old_release_does_not_put_its_functions_back(ready: Connection)
 # ── from zero and by migrations ──
 
 
-def next_tables() -> tuple[bundle.SqlFile, ...]:
+def next_tables() -> tuple[engine_files.SqlFile, ...]:
     """The engine as the next release would have it, with the column that ADD_NOTE adds."""
     last = "    finished_on    date         not null default (now() at time zone 'utc')::date\n"
-    files = bundle.engine()
+    files = engine_files.engine()
     assert sum(last in file.text for file in files) == 1
     added = last.replace("\n", ",\n    note           text         not null default 'none'\n")
     return tuple(file._replace(text=file.text.replace(last, added)) for file in files)
@@ -170,9 +172,9 @@ async def test_tables_by_migrations_are_those_from_zero_unless_a_migration_is_mi
 ) -> None:
     """The next release adds a column; the comparison notices when its migration was forgotten."""
     ahead = next_tables()
-    monkeypatch.setattr(bundle, "engine", lambda: ahead)
-    monkeypatch.setattr(bundle, "SCHEMA_NUMBER", NEXT)
-    monkeypatch.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE} if migrated else {})
+    monkeypatch.setattr(engine_files, "engine", lambda: ahead)
+    monkeypatch.setattr(engine_files, "SCHEMA_NUMBER", NEXT)
+    monkeypatch.setattr(engine_files, "migrations", lambda: {NEXT: ADD_NOTE} if migrated else {})
     await install(ready)
     fresh = await asyncpg.connect(empty_dsn)
     await install(fresh)
@@ -278,8 +280,8 @@ async def test_this_worker_works_on_the_next_schema(
 ) -> None:
     """Which has a column, an index and a number more, and says that we may go on."""
     with pytest.MonkeyPatch.context() as ahead:
-        ahead.setattr(bundle, "SCHEMA_NUMBER", NEXT + 1)
-        ahead.setattr(bundle, "migrations", lambda: {NEXT: ADD_NOTE, NEXT + 1: ADD_INDEX})
+        ahead.setattr(engine_files, "SCHEMA_NUMBER", NEXT + 1)
+        ahead.setattr(engine_files, "migrations", lambda: {NEXT: ADD_NOTE, NEXT + 1: ADD_INDEX})
         await install(ready)
     source = tmp_path / "this" / "src"
     shutil.copytree(ROOT / "src" / "howdah", source / "howdah")

@@ -20,7 +20,7 @@ from tests.stories.history import Log
 SOON = Backoff(first=timedelta(milliseconds=200), factor=1.5, cap=timedelta(seconds=2))
 MANY = 50  # attempts: faults take some, and only `doomed` shall run out of them
 
-queue = Queue(patience=timedelta(seconds=5))
+queue = Queue(call_timeout=timedelta(seconds=5))
 log = Log(Path(os.environ["STORY_FOLDER"]), "handler")
 
 Ending = dict[str, int]

@@ -24,7 +24,7 @@ from howdah import BadInput, Draft, HowdahError
 from tests.stories.history import FAILED, OK, ROLLED_BACK, UNKNOWN, Log
 from tests.stories.jobs import queue
 
-TROUBLE = (HowdahError, psycopg.Error, OSError)
+CONNECTION_ERRORS = (HowdahError, psycopg.Error, OSError)
 PATIENCE = 15.0  # seconds for a driver that knows no patience of its own
 TOO_LARGE = "x" * 300_000
 PRIORITIES = (30, 100, 100, 100, 150)
@@ -66,7 +66,7 @@ class Producer:
         try:
             async with asyncio.timeout(PATIENCE):
                 await way()
-        except TROUBLE:
+        except CONNECTION_ERRORS:
             return False
         return True
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from howdah import Queue
-from howdah.store.doorbell import Doorbell
 from howdah.store.listen import NEWS, Listener
+from howdah.store.wakeup import Wakeup
 from tests.stories.proxy import Proxy
 from tests.stories.server import PgServer
 from tests.support.waiting import eventually
@@ -32,7 +32,7 @@ def proxy(own_server: PgServer) -> Generator[Proxy]:
 @pytest.fixture
 async def queue(own_server: PgServer, database: str, proxy: Proxy) -> AsyncGenerator[Queue]:
     dsn = own_server.dsn(database, proxy.ports)
-    async with Queue(dsn, patience=timedelta(seconds=10)) as opened:
+    async with Queue(dsn, call_timeout=timedelta(seconds=10)) as opened:
         yield opened
 
 
@@ -51,7 +51,7 @@ async def hear_last_words(server: PgServer, database: str, proxy: Proxy) -> None
 async def test_a_bell_that_says_its_last_is_hung_anew(
     own_server: PgServer, database: str, proxy: Proxy, queue: Queue
 ) -> None:
-    bell = Doorbell(queue.store, poll=0.01, knows=lambda _: True, news=lambda _: None)
+    bell = Wakeup(queue.store, poll=0.01, knows=lambda _: True, news=lambda _: None)
     await bell.start()
     try:
         await hear_last_words(own_server, database, proxy)

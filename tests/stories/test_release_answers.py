@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from howdah import Queue, State
-from howdah.claim import Line, claim
+from howdah.claim.claim import Line, claim
 from howdah.outcomes import Ending, Release
 from howdah.settle import Settler
 from tests.stories.proxy import Proxy
@@ -66,7 +66,7 @@ async def stage(
 ) -> AsyncGenerator[Stage]:
     with Proxy(own_server.port) as proxy:
         dsn = own_server.dsn(database, proxy.ports)
-        async with Queue(dsn, patience=timedelta(seconds=10)) as queue:
+        async with Queue(dsn, call_timeout=timedelta(seconds=10)) as queue:
             yield Stage(queue, proxy, direct)
 
 

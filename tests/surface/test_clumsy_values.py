@@ -37,7 +37,7 @@ CLUMSY: dict[str, Any] = {
 
 # a call by its parameter, and which of the clumsy values it takes
 LENGTHS: dict[str, tuple[Call, set[str]]] = {
-    "patience": (lambda q, v: Queue("postgresql://nowhere", patience=v), set()),
+    "call_timeout": (lambda q, v: Queue("postgresql://nowhere", call_timeout=v), set()),
     "timeout in job": (lambda q, v: q.job(timeout=v), {"None"}),
     "backoff": (lambda q, v: q.job(backoff=v), {"None", "zero"}),
     "delay in draft": (lambda q, v: q.draft("mail", delay=v), {"None", "zero"}),

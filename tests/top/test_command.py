@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from howdah.client_sync import SyncQueue
+from howdah.client.sync import SyncQueue
 from tests.cli.support import environment, invoke, run
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"  # the other screen that full-screen programs use

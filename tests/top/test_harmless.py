@@ -6,7 +6,7 @@ import pytest
 from psycopg import connect
 
 from howdah import Queue
-from howdah.printable import one_line
+from howdah.text.printable import one_line
 from howdah.top import words
 from tests.top.support import Gate, gated, top
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from howdah import Queue
-from howdah.observe import look
+from howdah.store import query
 from howdah.top.heart import Heart
 from howdah.top.pace import Pace
 
@@ -81,11 +81,11 @@ async def test_all_parts_together_take_less_than_two_percent(
     queue: Queue, cost: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each look keeps the database busy for so long here, by a clock that only the pauses move."""
-    monkeypatch.setattr(look, "LEAST", cost)
+    monkeypatch.setattr(query, "LEAST", cost)
     waited = 0.0
     heart = Heart(queue.store, lambda: waited)
     await heart.look(True)  # the first does not count
-    with look.spending() as spent:
+    with query.spending() as spent:
         for _ in range(150):
             waited += heart.wait(True)
             await heart.look(True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from howdah.next_due import A_DAY, LATER, SPREAD, SURE, NextDue
+from howdah.upkeep.next_due import A_DAY, LATER, SPREAD, SURE, NextDue
 
 NOW = 1000.0
 

@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 
 from howdah import Queue
-from howdah.upkeep import Upkeep
+from howdah.upkeep.upkeep import Upkeep
 
 
 async def test_jobs_that_become_due_one_after_another_are_promoted_together(queue: Queue) -> None:

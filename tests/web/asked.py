@@ -8,8 +8,7 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from howdah.observe import look
-from howdah.store import Store
+from howdah.store import Store, query
 
 
 class Asked:
@@ -18,7 +17,7 @@ class Asked:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statements: list[str] = []
         self.limits: set[timedelta] = set()
-        fetch = look.fetch
+        fetch = query.fetch
 
         async def listened(
             store: Store, within: timedelta, sql: str, *args: object
@@ -27,7 +26,7 @@ class Asked:
             self.limits.add(within)
             return await fetch(store, within, sql, *args)
 
-        monkeypatch.setattr(look, "fetch", listened)
+        monkeypatch.setattr(query, "fetch", listened)
 
     def times(self, part: str) -> int:
         """Say how many statements had this in them."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from howdah.observe.brief import Brief
-from howdah.printable import one_line
+from howdah.text.printable import one_line
 from howdah.web.brief import LONGEST, line
 from tests.fuzz.budget import examples
 

@@ -25,7 +25,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from howdah import Queue
 from howdah.errors import Unreachable
-from howdah.observe import TookTooLong, look
+from howdah.observe import TookTooLong
+from howdah.store import query
 from howdah.web import live
 from howdah.web.desk import Desk, Settings
 from howdah.web.live import Live, Pace
@@ -304,7 +305,7 @@ class Clock:
 
 def spend(seconds: float) -> None:
     """Keep the database busy, as far as anybody knows."""
-    look._count(seconds, 0.0)  # pyright: ignore[reportPrivateUsage]
+    query._count(seconds, 0.0)  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("share", [1.0, live.OF_LISTS, live.OF_JOBS])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from howdah import BadInput
-from howdah.waits import check_length, check_wait
+from howdah.checks.durations import check_length, check_wait
 
 TAKEN: list[tuple[Any, timedelta]] = [
     (5, timedelta(seconds=5)),

@@ -12,8 +12,8 @@ import pytest
 
 from howdah import BadInput, JobContext, Queue
 from howdah.handler import Handler, Rules
-from howdah.labels import fill_label
-from howdah.registered import Registered
+from howdah.run.type_registration import TypeRegistration
+from howdah.text.labels import fill_label
 from tests.support import Database
 
 
@@ -78,10 +78,10 @@ async def test_the_last_start_wins_and_a_running_worker_changes_nothing_back(dsn
                 await old.store.fetch(
                     "update howdah.job_types set last_seen_at = last_seen_at - interval '1 hour'"
                 )
-                aside = Registered(old.store, first.id, old.handlers)
+                aside = TypeRegistration(old.store, first.id, old.handlers)
                 assert await aside.step()  # registers, as a start does
                 assert (await registered(old, "pay"))["max_attempts"] == 1
-                again = Registered(new.store, second.id, new.handlers)
+                again = TypeRegistration(new.store, second.id, new.handlers)
                 assert await again.step()
                 won = await registered(new, "pay")
                 await old.store.fetch(
@@ -102,7 +102,7 @@ async def test_a_type_that_was_forgotten_is_registered_again(queue: Queue) -> No
     @queue.job
     async def mail() -> None: ...
 
-    aside = Registered(queue.store, "me", queue.handlers)
+    aside = TypeRegistration(queue.store, "me", queue.handlers)
     assert await aside.step()
     await queue.store.fetch("delete from howdah.job_types")
     assert await aside.step()

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from howdah import Queue
-from howdah.store.doorbell import Doorbell
+from howdah.store.wakeup import Wakeup
 from tests.support.waiting import eventually
 
 
@@ -17,10 +17,10 @@ async def test_stopped_on_its_way_in_it_says_goodbye(
     @queue.job
     async def mail() -> None: ...
 
-    async def never(_: Doorbell) -> None:
+    async def never(_: Wakeup) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Doorbell, "start", never)
+    monkeypatch.setattr(Wakeup, "start", never)
     starting = asyncio.create_task(queue.worker().start())
 
     async def stands_in_the_table() -> bool:

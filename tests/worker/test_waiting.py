@@ -17,8 +17,8 @@ import psycopg
 import pytest
 
 from howdah import HowdahError, Queue, State
-from howdah.client_sync import SyncQueue
-from howdah.store import bundle
+from howdah.client.sync import SyncQueue
+from howdah.store import engine_files
 from tests.cli.support import run, started, until_true
 from tests.stories.server import PgServer
 from tests.support.processes import ROOT
@@ -146,7 +146,7 @@ def onlooker(server: PgServer) -> str:
         names = {name: f"{role}_{name}" for name in ("producer", "worker")}
         for name in names.values():
             connection.execute(f"create role {name}".encode())
-        connection.execute(bundle.grants(**names, observer=role).encode())
+        connection.execute(engine_files.grants(**names, observer=role).encode())
     return server.dsn().replace(f"postgres:{server.password}@", f"{role}:looks@")
 
 

@@ -10,7 +10,7 @@ import asyncpg
 import msgspec
 
 from howdah import Queue
-from howdah.observe.histogram import cell_of
+from howdah.histogram import cell_of
 
 MINUTES = 75
 QUARTERS = 7 * 24 * 4

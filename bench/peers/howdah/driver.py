@@ -74,7 +74,7 @@ async def floor(task: Task) -> None:
 async def _claim_and_complete(
     connection: asyncpg.Connection[asyncpg.Record], worker_id: str
 ) -> None:
-    from howdah.claim import Line  # here, so that the other verbs need only what is public
+    from howdah.claim.claim import Line  # here, so that the other verbs need only what is public
 
     line = Line([handle.name]).whole()
     while rows := await connection.fetch(CLAIM, worker_id, BATCH, *line):

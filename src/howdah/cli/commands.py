@@ -42,7 +42,7 @@ from howdah.cli.web import web
 from howdah.cli.why import why
 from howdah.cli.worker import worker
 from howdah.errors import HowdahError
-from howdah.printable import clean
+from howdah.text.printable import clean
 from howdah.version import VERSION
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {

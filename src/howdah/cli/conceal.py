@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from howdah.cli import ground
-from howdah.store.redact import may_hold_password, without_password
+from howdah.store.dsn_redaction import may_hold_password, without_password
 
 # The fields of /proc/self/stat behind the program's name, which begin with the third.
 _ARG_START, _ARG_END = 48 - 3, 49 - 3

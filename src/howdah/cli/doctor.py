@@ -13,7 +13,7 @@ from howdah import Queue, observe
 from howdah.cli import ground
 from howdah.cli.options import dsn_option, duration, json_option
 from howdah.observe import Check, Diagnosis, Level
-from howdah.printable import clean
+from howdah.text.printable import clean
 
 STYLES = {
     Level.FINE: "green",

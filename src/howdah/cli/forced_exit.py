@@ -26,7 +26,7 @@ from typing import Self
 
 from howdah.cli.ground import Exit, exit_for
 from howdah.errors import HowdahError
-from howdah.logs import log_named
+from howdah.safe_logging import log_named
 
 _log = log_named("howdah.worker")
 

@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from howdah import Queue
+from howdah.client.loop import new_event_loop
 from howdah.errors import (
     BadInput,
     EmbeddedUnavailable,
@@ -32,8 +33,7 @@ from howdah.errors import (
     SchemaError,
     Unreachable,
 )
-from howdah.loop import new_event_loop
-from howdah.printable import clean, clean_json
+from howdah.text.printable import clean, clean_json
 
 T = TypeVar("T")
 

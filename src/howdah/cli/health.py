@@ -24,7 +24,7 @@ from datetime import timedelta
 
 from howdah import Worker
 from howdah.errors import BadInput
-from howdah.logs import log_named
+from howdah.safe_logging import log_named
 
 _log = log_named("howdah.health")
 

@@ -7,7 +7,7 @@ import click
 from howdah import Queue
 from howdah.cli import ground
 from howdah.cli.options import dsn_option, json_option
-from howdah.store.bundle import SCHEMA_NUMBER
+from howdah.store.engine_files import SCHEMA_NUMBER
 
 
 @click.command()

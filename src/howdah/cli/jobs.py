@@ -14,9 +14,9 @@ from howdah import Queue
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, job_id, json_option
 from howdah.job import Job
-from howdah.printable import one_line
 from howdah.states import State
-from howdah.store.address import without_password
+from howdah.store.dsn import without_password
+from howdah.text.printable import one_line
 
 GAP = 2
 BY_IMPORTANCE = {  # and the least number of characters they are good for

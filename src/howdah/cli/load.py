@@ -22,7 +22,7 @@ import click
 
 from howdah import Queue
 from howdah.errors import BadInput, HowdahError
-from howdah.printable import clean
+from howdah.text.printable import clean
 
 
 def load_queue(target: str) -> Queue:

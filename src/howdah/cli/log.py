@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from howdah.cli.options import Decorated
-from howdah.run.log_lines import LogLines
+from howdah.run.job_logging import LogLines
 
 LEVELS = ("debug", "info", "warning", "error")
 

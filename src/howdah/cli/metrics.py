@@ -10,7 +10,7 @@ from howdah import Queue
 from howdah.cli import ground
 from howdah.cli.options import dsn_option, duration
 from howdah.metrics.prometheus import prometheus
-from howdah.printable import clean
+from howdah.text.printable import clean
 
 
 @click.command()

@@ -14,9 +14,9 @@ from uuid import UUID
 
 import click
 
+from howdah.checks.durations import parse_length
 from howdah.job import Priority
 from howdah.observe.short_id import LEAST, part_of_id
-from howdah.waits import parse_length
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from howdah import Queue, observe
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, json_option
 from howdah.observe import Paused
-from howdah.printable import one_line
+from howdah.text.printable import one_line
 
 
 @click.command()

@@ -9,8 +9,8 @@ import click
 from howdah import Queue
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, duration, json_option
-from howdah.printable import one_line
-from howdah.store.call import Recovered
+from howdah.store.upkeep import Recovered
+from howdah.text.printable import one_line
 
 
 @click.command()

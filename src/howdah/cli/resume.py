@@ -7,7 +7,7 @@ import click
 from howdah import Queue
 from howdah.cli import ground
 from howdah.cli.options import dsn_option, json_option
-from howdah.printable import one_line
+from howdah.text.printable import one_line
 
 
 @click.command()

@@ -18,7 +18,7 @@ from howdah.cli.options import dsn_option, json_option, part_of_job_id
 from howdah.job import Job
 from howdah.observe.short_id import find_one
 from howdah.observe.wording import priority
-from howdah.printable import clean, one_line
+from howdah.text.printable import clean, one_line
 
 
 @click.command()

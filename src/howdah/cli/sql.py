@@ -6,7 +6,7 @@ import click
 
 from howdah.cli.options import dsn_option
 from howdah.payload import is_text
-from howdah.store import bundle, script
+from howdah.store import engine_files, install_script
 
 ROLES = {
     "producer": "howdah_producer",
@@ -61,13 +61,15 @@ def sql(
             raise click.BadParameter("a role's name has 1 to 63 bytes", param_hint=f"--{role}")
     if start is not None and grants:
         raise click.UsageError("--from is for the engine, --grants for the roles: say one of them")
-    if start is not None and start > bundle.SCHEMA_NUMBER:
+    if start is not None and start > engine_files.SCHEMA_NUMBER:
         raise click.BadParameter(
-            f"this howdah knows schema numbers up to {bundle.SCHEMA_NUMBER}, not {start}: "
+            f"this howdah knows schema numbers up to {engine_files.SCHEMA_NUMBER}, not {start}: "
             "upgrade the howdah package, or name the number that the database has",
             param_hint="--from",
         )
     if grants:
-        click.echo(bundle.grants(**{role: names[role] or ROLES[role] for role in ROLES}), nl=False)
+        click.echo(
+            engine_files.grants(**{role: names[role] or ROLES[role] for role in ROLES}), nl=False
+        )
     else:
-        click.echo(script.whole(start), nl=False)
+        click.echo(install_script.whole(start), nl=False)

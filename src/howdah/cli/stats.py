@@ -11,9 +11,9 @@ from rich.text import Text
 from howdah import Queue
 from howdah.cli import ground, words
 from howdah.cli.options import dsn_option, json_option
-from howdah.printable import one_line
 from howdah.states import State
 from howdah.store.ask import WorkerHealth
+from howdah.text.printable import one_line
 
 Counts = Mapping[str, Mapping[State, int]]
 

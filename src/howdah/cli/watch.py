@@ -1,6 +1,6 @@
 """howdah watch: follow one job to its end.
 
-Comes after  follow.py, which hears of every change
+Comes after  client/follow.py, which hears of every change
 
 On a terminal: a bar with stage, rate and time left, emitted events above it. In a pipe: a line
 per change. With --json: one JSON document per line. All three read the same events.
@@ -27,8 +27,8 @@ from howdah.cli.ground import Exit
 from howdah.cli.options import dsn_option, job_id, json_option
 from howdah.events import Emitted, Ended, Event, Progressed
 from howdah.job import Job
-from howdah.printable import clean, one_line
 from howdah.states import State
+from howdah.text.printable import clean, one_line
 
 
 @click.command()

@@ -11,7 +11,7 @@ from howdah.cli import ground
 from howdah.cli.ground import Exit
 from howdah.cli.options import dsn_option, json_option
 from howdah.observe import Why, short_id
-from howdah.printable import clean
+from howdah.text.printable import clean
 
 
 @click.command()

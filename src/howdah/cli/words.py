@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from rich.text import Text
 
 from howdah.job import Job
-from howdah.printable import one_line
 from howdah.states import State
+from howdah.text.printable import one_line
 
 STYLES = {
     State.PENDING: "cyan",

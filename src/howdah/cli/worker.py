@@ -24,9 +24,9 @@ from howdah.cli.health import answering
 from howdah.cli.load import load_queue
 from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option, duration
+from howdah.client.loop import new_event_loop
 from howdah.errors import BadInput
-from howdah.loop import new_event_loop
-from howdah.store.address import find_dsn, without_password
+from howdah.store.dsn import find_dsn, without_password
 
 AT_LEAST_1 = click.IntRange(min=1, max=10_000)
 

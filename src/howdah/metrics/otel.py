@@ -18,8 +18,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from howdah.client import Queue
-from howdah.client_sync import SyncQueue
+from howdah.client.queue import Queue
+from howdah.client.sync import SyncQueue
 from howdah.job import Claim, Draft
 from howdah.outcomes import Ending, Fail, Retry
 from howdah.settle import verb_for
@@ -37,7 +37,7 @@ def trace(queue: AnyQueue, provider: api.TracerProvider | None = None) -> AnyQue
     tracing = _Spans(api.get_tracer("howdah", VERSION, provider))
     if isinstance(queue, SyncQueue):
         queue.asynchronous.store.tracing = tracing
-        queue._twin.store.tracing = tracing  # pyright: ignore[reportPrivateUsage]
+        queue._bridge.store.tracing = tracing  # pyright: ignore[reportPrivateUsage]
     else:
         queue.store.tracing = tracing
     return queue

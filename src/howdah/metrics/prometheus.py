@@ -14,13 +14,12 @@ from datetime import timedelta
 
 import asyncpg
 
-from howdah.observe import look
+from howdah.histogram import BOUNDS, CELLS
 from howdah.observe.count import Count
-from howdah.observe.crew import WorkerNow, crew
 from howdah.observe.doctor import Diagnosis, examine
-from howdah.observe.histogram import BOUNDS, CELLS
 from howdah.observe.overview import Overview, TypeNow, overview
-from howdah.store import Store
+from howdah.observe.workers import WorkerNow, crew
+from howdah.store import Store, query
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 CAP = 100_000  # waiting jobs of one type that are counted for a scrape
@@ -29,19 +28,19 @@ OUTCOMES = ("completed", "failed", "retried", "cancelled", "released")
 Sample = tuple[Mapping[str, str], float]
 
 
-async def prometheus(store: Store, *, within: timedelta = look.WITHIN, cap: int = CAP) -> str:
+async def prometheus(store: Store, *, within: timedelta = query.WITHIN, cap: int = CAP) -> str:
     """Return everything there is to scrape."""
     seen = await overview(store, within=within, cap=cap, trend=False)
     late = list(seen.late)
     workers: list[WorkerNow] = []
     try:
         workers = await crew(store, within=within)
-    except look.TookTooLong:
+    except query.TookTooLong:
         late.append("workers")
     measured: Sequence[asyncpg.Record] = []
     try:
-        measured = await look.fetch(store, within, "select * from howdah.measured()")
-    except look.TookTooLong:
+        measured = await query.fetch(store, within, "select * from howdah.measured()")
+    except query.TookTooLong:
         late.append("measures")
     diagnosis = await examine(store, within=within)
     page = _Page()

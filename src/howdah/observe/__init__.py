@@ -21,11 +21,11 @@ No question reads the history as a whole, and each takes a time limit: `look.py`
 
 from __future__ import annotations
 
+from howdah.histogram import Times
 from howdah.observe.count import Count
-from howdah.observe.crew import Attempt, WorkerNow, crew
 from howdah.observe.doctor import Check, Diagnosis, Level, examine
 from howdah.observe.failures import FailureGroup, Failures, failures
-from howdah.observe.histogram import Times
+from howdah.observe.history import Kind, Life, Span, life
 from howdah.observe.job_types import (
     RegisteredType,
     misfits,
@@ -33,13 +33,14 @@ from howdah.observe.job_types import (
     unregistered,
     warn_unregistered,
 )
-from howdah.observe.life import Kind, Life, Span, life
-from howdah.observe.look import TookTooLong
 from howdah.observe.over_time import OverTime, Point, Range, over_time
 from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
 from howdah.observe.page import Filter, Page, Summary, count, ends, page
 from howdah.observe.problems import Problem, problems
-from howdah.observe.steer import (
+from howdah.observe.why import Reason, Why, why, why_type
+from howdah.observe.workers import Attempt, WorkerNow, crew
+from howdah.store.query import TookTooLong
+from howdah.store.steer import (
     Paused,
     clone,
     delete,
@@ -50,7 +51,6 @@ from howdah.observe.steer import (
     resume,
     run_now,
 )
-from howdah.observe.why import Reason, Why, why, why_type
 
 __all__ = [
     "Attempt",

@@ -12,8 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from howdah.observe import look
-from howdah.store import Store
+from howdah.store import Store, query
 
 WHOLE = 2_000  # characters of a payload that is not cut
 FIELDS = 20  # of one that is
@@ -24,16 +23,16 @@ class Brief(msgspec.Struct, frozen=True):
     """The payload of one job as JSON, cut where it is long, and the label of its type."""
 
     data: str
-    label: str | None  # a template over the fields: see labels.py
+    label: str | None  # a template over the fields: see text/labels.py
 
 
 async def briefs(
-    store: Store, ids: Sequence[UUID], *, within: timedelta = look.WITHIN
+    store: Store, ids: Sequence[UUID], *, within: timedelta = query.WITHIN
 ) -> dict[UUID, Brief]:
     """Read what tells these jobs apart."""
     if not ids:
         return {}
-    rows = await look.fetch(store, within, _SQL, list(ids), WHOLE, FIELDS, LONGEST)
+    rows = await query.fetch(store, within, _SQL, list(ids), WHOLE, FIELDS, LONGEST)
     return {row["id"]: Brief(row["data"], row["label"]) for row in rows}
 
 

@@ -11,8 +11,7 @@ from uuid import UUID
 import msgspec
 
 from howdah.errors import JobNotFound
-from howdah.observe import look
-from howdah.store import Store
+from howdah.store import Store, query
 
 LIMIT = 1000
 
@@ -33,13 +32,13 @@ async def emitted(
     *,
     after: int = 0,
     limit: int = LIMIT,
-    within: timedelta = look.WITHIN,
+    within: timedelta = query.WITHIN,
 ) -> list[EmittedText]:
     """Read a job's events above a number, in order; raises JobNotFound."""
-    known = await look.fetch(store, within, "select from howdah.jobs_by_id(array[$1::uuid])", id)
+    known = await query.fetch(store, within, "select from howdah.jobs_by_id(array[$1::uuid])", id)
     if not known:
         raise JobNotFound(f"there is no job {id}: never committed, or pruned after its retention")
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select number, kind, data::text, attempt, created_at from howdah.job_events "

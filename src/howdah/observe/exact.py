@@ -12,9 +12,8 @@ from uuid import UUID
 import msgspec
 
 from howdah.errors import JobNotFound
-from howdah.observe import look
-from howdah.observe.life import EVENTS
-from howdah.store import Store
+from howdah.observe.history import EVENTS
+from howdah.store import Store, query
 
 
 class Exact(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +26,10 @@ class Exact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def exact(
-    store: Store, id: UUID, *, events: int = EVENTS, within: timedelta = look.WITHIN
+    store: Store, id: UUID, *, events: int = EVENTS, within: timedelta = query.WITHIN
 ) -> Exact:
     """Read the JSON of one job and of its last events; raises JobNotFound."""
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select data::text, result::text, events_count, howdah.fingerprint(last_error) "
@@ -40,7 +39,7 @@ async def exact(
     if not rows:
         raise JobNotFound(f"there is no job {id}: never committed, or pruned after its retention")
     data, result, emitted, fingerprint = rows[0]
-    said = await look.fetch(
+    said = await query.fetch(
         store,
         within,
         "select number, data::text from howdah.job_events "

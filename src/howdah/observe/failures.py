@@ -17,11 +17,10 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from howdah.observe import look
-from howdah.observe.life import instant_of
+from howdah.observe.history import instant_of
 from howdah.observe.page import Filter
 from howdah.states import State
-from howdah.store import Store
+from howdah.store import Store, query
 
 DEPTH = 2_000  # failed jobs that are looked at
 TREND = 24  # hours
@@ -69,10 +68,10 @@ async def failures(
     job_type: str | None = None,
     *,
     depth: int = DEPTH,
-    within: timedelta = look.WITHIN,
+    within: timedelta = query.WITHIN,
 ) -> Failures:
     """Group the newest failed jobs, and those that are tried again, by their errors."""
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select * from howdah.recent_failures($1, $2, $3)",
@@ -95,14 +94,14 @@ async def failures(
     ]
     late: list[str] = []
     try:
-        live = await look.fetch(
+        live = await query.fetch(
             store,
             within,
             "select *, howdah.clock() as now from howdah.retrying_failures($1, $2)",
             job_type,
             depth,
         )
-    except look.TookTooLong:  # many live jobs, or many dead rows: the failed ones are shown
+    except query.TookTooLong:  # many live jobs, or many dead rows: the failed ones are shown
         live, late = (), ["retrying"]
     return Failures(
         groups,

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from howdah.errors import HowdahError
-from howdah.logs import log_named
+from howdah.safe_logging import log_named
 from howdah.signature import Parameter
 from howdah.store import Store
 

@@ -18,10 +18,9 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from howdah.observe import look
+from howdah.histogram import CELLS, Times
 from howdah.observe.count import Count
-from howdah.observe.histogram import CELLS, Times
-from howdah.store import Store
+from howdah.store import Store, query
 
 MOST = 2000  # rows that are read of one type; the newest
 _ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)  # as fold_measures.sql has it
@@ -83,10 +82,10 @@ async def over_time(
     range: Range = Range.HOUR,
     job_type: str | None = None,
     *,
-    within: timedelta = look.WITHIN,
+    within: timedelta = query.WITHIN,
 ) -> OverTime:
     """Look at all types together, or at one."""
-    now: datetime = await look.fetchval(store, within, "select howdah.clock()")
+    now: datetime = await query.fetchval(store, within, "select howdah.clock()")
     last = now - (now - _ORIGIN) % range.step
     starts = [last - range.step * n for n in reversed(_count(range.points))]
     own = await _rows(store, within, job_type or "", starts[0], now)
@@ -107,14 +106,14 @@ async def _rows(
     store: Store, within: timedelta, job_type: str, first: datetime, now: datetime
 ) -> Sequence[asyncpg.Record]:
     """Read what is kept of one type; of a clock that was ahead, nothing that is yet to come."""
-    return await look.fetch(store, within, f"select * {_KEPT}", job_type, first, now, MOST)
+    return await query.fetch(store, within, f"select * {_KEPT}", job_type, first, now, MOST)
 
 
 async def _watched(
     store: Store, within: timedelta, first: datetime, now: datetime
 ) -> Sequence[asyncpg.Record]:
     """Read when somebody was there, and when it was counted who waits."""
-    return await look.fetch(
+    return await query.fetch(
         store, within, f"select at, minutes, waiting, more {_KEPT}", "", first, now, MOST
     )
 

@@ -18,12 +18,11 @@ import asyncpg
 import msgspec
 
 from howdah import payload
-from howdah.observe import look
+from howdah.histogram import Times
 from howdah.observe.count import CAP, Count, capped
-from howdah.observe.histogram import Times
-from howdah.observe.steer import Paused, paused
 from howdah.states import State
-from howdah.store import Store
+from howdah.store import Store, query
+from howdah.store.steer import Paused, paused
 
 RECENT = timedelta(minutes=5)  # what rates of failure and times are of
 RATE = timedelta(minutes=1)  # what the throughput is of
@@ -103,7 +102,7 @@ class Listener(msgspec.Struct, frozen=True):
 
 async def listeners(store: Store, within: timedelta) -> list[Listener]:
     """Return who is alive, and which types each takes."""
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select id, info from howdah.workers where beat_at >= howdah.clock() - silent_after",
@@ -134,11 +133,11 @@ def _number(value: Any) -> int:
 
 
 async def overview(
-    store: Store, *, within: timedelta = look.WITHIN, cap: int = CAP, trend: bool = True
+    store: Store, *, within: timedelta = query.WITHIN, cap: int = CAP, trend: bool = True
 ) -> Overview:
     """Look at every type."""
     looking = _Looking(store, within, cap)
-    now: datetime = await look.fetchval(store, within, "select howdah.clock()")
+    now: datetime = await query.fetchval(store, within, "select howdah.clock()")
     await looking.all_parts(now, trend)
     return Overview(
         at=now,
@@ -201,8 +200,8 @@ class _Looking:
 
     async def _part(self, name: str, sql: str, *args: object) -> Sequence[asyncpg.Record]:
         try:
-            return await look.fetch(self._store, self._within, sql, *args)
-        except look.TookTooLong:
+            return await query.fetch(self._store, self._within, sql, *args)
+        except query.TookTooLong:
             self.late.append(name)
             return []
 

@@ -17,10 +17,9 @@ import asyncpg
 import msgspec
 
 from howdah.errors import BadInput
-from howdah.observe import look
 from howdah.observe.count import CAP, Count, capped
 from howdah.states import State
-from howdah.store import Store
+from howdah.store import Store, query
 from howdah.store.rows import JOB_FIELDS
 
 DEPTH = 20_000  # jobs that one page looks at
@@ -95,13 +94,13 @@ async def page(
     before: UUID | None = None,
     limit: int = LIMIT,
     depth: int = DEPTH,
-    within: timedelta = look.WITHIN,
+    within: timedelta = query.WITHIN,
 ) -> Page:
     """List jobs, newest first; `before` is where the page before ended."""
     if not 1 <= limit <= 1000:
         raise BadInput(f"limit lies between 1 and 1000, not {limit}")
-    query = _Query(wanted or Filter(), before, depth)
-    rows = await look.fetch(store, within, query.page(limit + 1), *query.args)
+    statement = _Query(wanted or Filter(), before, depth)
+    rows = await query.fetch(store, within, statement.page(limit + 1), *statement.args)
     found = [row for row in rows if row["matches"]]
     full = len(found) > limit
     end = rows[-1] if rows and not full and rows[-1]["n"] == depth else None
@@ -117,7 +116,7 @@ async def count(
     *,
     cap: int = CAP,
     depth: int = 5 * DEPTH,
-    within: timedelta = look.WITHIN,
+    within: timedelta = query.WITHIN,
 ) -> Count:
     """Count jobs, up to a cap and without reading the history.
 
@@ -130,7 +129,7 @@ async def count(
     ended = tuple(state for state in statuses if state.finished)
     if not ended or wanted != Filter(status=wanted.status, job_type=wanted.job_type):
         return await _count_found(store, wanted, cap, depth, within)
-    known: int = await look.fetchval(
+    known: int = await query.fetchval(
         store,
         within,
         "select coalesce(sum(jobs), 0)::bigint from howdah.finished_counts "
@@ -148,20 +147,20 @@ async def count(
 async def _count_found(
     store: Store, wanted: Filter, cap: int, depth: int, within: timedelta
 ) -> Count:
-    query = _Query(wanted, None, depth)
-    row = await look.fetchrow(store, within, query.count(cap + 1), *query.args)
+    statement = _Query(wanted, None, depth)
+    row = await query.fetchrow(store, within, statement.count(cap + 1), *statement.args)
     found = capped(row["jobs"], cap)
     return Count(found.jobs, found.more or row["exhausted"])
 
 
 async def ends(
-    store: Store, wanted: Filter | None = None, *, within: timedelta = look.WITHIN
+    store: Store, wanted: Filter | None = None, *, within: timedelta = query.WITHIN
 ) -> tuple[UUID, UUID] | None:
     """Return the newest and the oldest job that a walk over all pages would look at."""
     found: list[UUID] = []
     for order in ("desc", "asc"):
-        query = _Query(wanted or Filter(), None, 1)
-        rows = await look.fetch(store, within, query.end(order), *query.args)
+        statement = _Query(wanted or Filter(), None, 1)
+        rows = await query.fetch(store, within, statement.end(order), *statement.args)
         found += [row["id"] for row in rows]
     return (found[0], found[1]) if len(found) == 2 else None
 

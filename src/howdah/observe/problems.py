@@ -11,12 +11,11 @@ from datetime import timedelta
 
 import msgspec
 
-from howdah.observe import look
-from howdah.observe.crew import WorkerNow, crew
 from howdah.observe.doctor import Diagnosis, Level, examine
 from howdah.observe.overview import Overview, TypeNow, overview
 from howdah.observe.wording import jobs, length, waiting
-from howdah.store import Store
+from howdah.observe.workers import WorkerNow, crew
+from howdah.store import Store, query
 
 FAILING, FAILING_BADLY = 0.1, 0.5  # of all attempts
 ENOUGH = 5  # failed attempts to speak of a rate
@@ -37,12 +36,12 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     worker_id: str | None = None
 
 
-async def problems(store: Store, *, within: timedelta = look.WITHIN) -> list[Problem]:
+async def problems(store: Store, *, within: timedelta = query.WITHIN) -> list[Problem]:
     """Find what is wrong, worst first."""
     seen = await overview(store, within=within, trend=False)
     try:
         workers = await crew(store, within=within)
-    except look.TookTooLong:
+    except query.TookTooLong:
         workers = []
     return found(seen, workers, await examine(store, within=within))
 

@@ -13,8 +13,7 @@ from uuid import UUID
 import msgspec
 
 from howdah.errors import BadInput, JobNotFound
-from howdah.observe import look
-from howdah.store import Store
+from howdah.store import Store, query
 
 SHOWN = 8  # digits
 LEAST = 6  # fewer digits could be anything
@@ -47,14 +46,14 @@ def part_of_id(said: str) -> tuple[str, bool] | None:
 
 
 async def find(
-    store: Store, said: str, *, depth: int = DEPTH, within: timedelta = look.WITHIN
+    store: Store, said: str, *, depth: int = DEPTH, within: timedelta = query.WITHIN
 ) -> Found | None:
     """Find the jobs that a part of an id fits; None when it cannot be a part of one."""
     part = part_of_id(said)
     if part is None:
         return None
     digits, marked = part
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "(select id from howdah.jobs where id between $1 and $2 order by id desc limit $3) union "

@@ -15,14 +15,13 @@ import asyncpg
 import msgspec
 
 from howdah.errors import JobNotFound
-from howdah.observe import look
 from howdah.observe.count import CAP, Count
-from howdah.observe.crew import read_held_up
 from howdah.observe.overview import Listener, listeners
-from howdah.observe.steer import Paused, paused
 from howdah.observe.wording import amounts, instant, jobs, length, some
+from howdah.observe.workers import read_held_up
 from howdah.states import State
-from howdah.store import Store
+from howdah.store import Store, query
+from howdah.store.steer import Paused, paused
 
 UPKEEP = timedelta(seconds=10)  # a due job that nobody lets into the line for so long
 
@@ -85,9 +84,9 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
         return self.reason.needs_a_person
 
 
-async def why(store: Store, id: UUID, *, within: timedelta = look.WITHIN) -> Why:
+async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Why:
     """Say why a job is where it is; raises JobNotFound."""
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select j.*, howdah.clock() as now, w.beat_at, w.silent_after, "
@@ -236,7 +235,7 @@ class _Crew(msgspec.Struct, frozen=True):
     async def of(cls, store: Store, job_type: str, within: timedelta) -> _Crew:
         alive = await listeners(store, within)
         members = [one for one in alive if job_type in one.job_types]
-        rows = await look.fetch(
+        rows = await query.fetch(
             store,
             within,
             "select job_type, count(*) from (select job_type from howdah.jobs_live "
@@ -288,7 +287,7 @@ async def _in_line(
     job_type = row["job_type"]
     if (blocked := _blocked(job_type, pause, crew, known)) is not None:
         return blocked
-    ahead = await look.fetch(
+    ahead = await query.fetch(
         store,
         within,
         "select coalesce(sum(higher), 0)::int, coalesce(sum(older), 0)::int, "
@@ -380,9 +379,9 @@ def _short(text: str) -> str:
     return line if len(line) <= 200 else f"{line[:199]}…"
 
 
-async def why_type(store: Store, job_type: str, *, within: timedelta = look.WITHIN) -> Why:
+async def why_type(store: Store, job_type: str, *, within: timedelta = query.WITHIN) -> Why:
     """Say why jobs of a type wait; told of the first in its line."""
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select id from howdah.jobs_live where job_type = $1 and worker_id is null "

@@ -68,13 +68,14 @@ class Helper:
         import asyncio
         from datetime import timedelta
 
-        from howdah.store import Store, call
+        from howdah.store import Store
+        from howdah.store import run as store_run
 
         about = self._about
         async with asyncio.timeout(max(about["every"] * 2, 2.0)):
             if self._connection is None:
                 self._connection = await Store(about["dsn"], pgbouncer=about["pgbouncer"]).connect()
-            await call.beat_for_another(
+            await store_run.beat_for_another(
                 self._connection,
                 about["worker_id"],
                 timedelta(seconds=about["silent_after"]),

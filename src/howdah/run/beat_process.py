@@ -13,9 +13,9 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from howdah.logs import log_named
 from howdah.run import beat_helper
-from howdah.run.process import own_folders
+from howdah.run.process.child_process import own_folders
+from howdah.safe_logging import log_named
 from howdah.store import Store
 
 _log = log_named("howdah.beat")

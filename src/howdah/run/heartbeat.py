@@ -21,9 +21,10 @@ from uuid import UUID
 
 import asyncpg
 
-from howdah.logs import log_named
 from howdah.run.beat_process import BeatProcess
-from howdah.store import Store, call
+from howdah.safe_logging import log_named
+from howdah.store import Store
+from howdah.store import run as store_run
 
 _log = log_named("howdah.beat")
 
@@ -147,7 +148,7 @@ class Heartbeat:
 
     async def _beat(self, connection: asyncpg.Connection[Any]) -> None:
         async with asyncio.timeout(self._patience):
-            lost = await call.beat(
+            lost = await store_run.beat(
                 connection, self._worker_id, self._held(), self._silent_after, self._info()
             )
         if lost:

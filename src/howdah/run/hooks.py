@@ -27,12 +27,12 @@ import msgspec
 
 from howdah.errors import BadInput
 from howdah.job import Claim
-from howdah.logs import log_named
 from howdah.outcomes import Cancel, Complete, Ending, Fail, HandBack, Release, Retry, Snooze
-from howdah.reasons import describe, reason_of
-from howdah.run.attempt import traceback_of
-from howdah.run.threads import Threads
+from howdah.run.outcome_of import traceback_of
+from howdah.run.thread_pool import ThreadPool
+from howdah.safe_logging import log_named
 from howdah.states import State
+from howdah.text.reasons import describe, reason_of
 
 _log = log_named("howdah.hooks")
 
@@ -129,9 +129,9 @@ class HookCalls:
         self._dropped = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._threads = Threads(AT_ONCE)
+        self._threads = ThreadPool(AT_ONCE)
         self._loop = asyncio.get_running_loop()
-        self._surroundings = copy_context()  # of no attempt
+        self._empty_context = copy_context()  # of no attempt
 
     # ── what happens to attempts ──────────────────────────────────────────────────────────
 
@@ -182,7 +182,7 @@ class HookCalls:
             self._idle.clear()
             if lane not in self._busy:
                 self._busy[lane] = self._loop.create_task(
-                    self._serve(lane), context=self._surroundings.copy()
+                    self._serve(lane), context=self._empty_context.copy()
                 )
 
     def _drop(self, calls: int) -> None:

@@ -18,11 +18,12 @@ from uuid import UUID
 
 from howdah.events import DROPPED
 from howdah.job import Claim
-from howdah.logs import log_named
-from howdah.reasons import describe, reason_of
-from howdah.run.checks import check_event, check_progress
-from howdah.store import Store, call
+from howdah.run.report_checks import check_event, check_progress
+from howdah.safe_logging import log_named
+from howdah.store import Store
+from howdah.store import run as store_run
 from howdah.store.batches import write_in_parts
+from howdah.text.reasons import describe, reason_of
 
 _log = log_named("howdah.run")
 
@@ -114,7 +115,7 @@ class Reports:
         """Write events in order; what is written, or refused, leaves the list."""
 
         async def write(part: Sequence[_Event]) -> set[UUID]:
-            return await call.emit(store, worker_id, [(e.claim, e.kind, e.data) for e in part])
+            return await store_run.emit(store, worker_id, [(e.claim, e.kind, e.data) for e in part])
 
         def written(part: Sequence[_Event], ours: set[UUID]) -> None:
             lost.update({event.claim.id for event in part} - ours)
@@ -135,7 +136,7 @@ class Reports:
     ) -> None:
         async def write(part: Sequence[_Report]) -> set[UUID]:
             said = [(r.claim, r.percent, r.stage) for r in part]
-            return await call.progress(store, worker_id, said)
+            return await store_run.progress(store, worker_id, said)
 
         def written(part: Sequence[_Report], ours: set[UUID]) -> None:
             lost.update({report.claim.id for report in part} - ours)

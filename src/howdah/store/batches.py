@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from howdah.errors import HowdahError
-from howdah.store.refusals import about_one_job
+from howdah.store.errors import about_one_job
 
 T = TypeVar("T")
 R = TypeVar("R")

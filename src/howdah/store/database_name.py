@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from howdah.store.redact import userinfo, without_password
+from howdah.store.dsn_redaction import userinfo, without_password
 
 EMBEDDED = "embedded PostgreSQL"
 _PORT = "5432"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import asyncpg
 
 from howdah.errors import SchemaMissing, SchemaNewer, SchemaOlder
-from howdah.store import bundle, script
-from howdah.store.refusals import NOT_INSTALLED, refusal_of_script
+from howdah.store import engine_files, install_script
+from howdah.store.errors import NOT_INSTALLED, refusal_of_script
 
 if TYPE_CHECKING:
     from howdah.store.store import Connection
@@ -50,16 +50,16 @@ async def check(connection: Connection) -> None:
     found = await installed(connection)
     if found is None:
         raise SchemaMissing(NOT_INSTALLED)
-    if found.schema_number < bundle.SCHEMA_NUMBER:
+    if found.schema_number < engine_files.SCHEMA_NUMBER:
         raise SchemaOlder(
             f"the howdah schema in this database has number {found.schema_number}, this code needs "
-            f"{bundle.SCHEMA_NUMBER}: run `howdah install` (or `await queue.install()`)"
+            f"{engine_files.SCHEMA_NUMBER}: run `howdah install` (or `await queue.install()`)"
         )
-    if found.compatible_from > bundle.SCHEMA_NUMBER:
+    if found.compatible_from > engine_files.SCHEMA_NUMBER:
         raise SchemaNewer(
             f"the howdah schema in this database has number {found.schema_number} and works with "
-            f"code for {found.compatible_from} and newer; this code is for {bundle.SCHEMA_NUMBER}: "
-            "upgrade the howdah package"
+            f"code for {found.compatible_from} and newer; this code is for "
+            f"{engine_files.SCHEMA_NUMBER}: upgrade the howdah package"
         )
     _refuse_between_releases(found)
 
@@ -68,15 +68,15 @@ async def install(connection: Connection) -> bool:
     """Make or upgrade the schema; returns whether anything had to be done."""
     try:
         async with connection.transaction():  # of its own, so that it waits for no lock
-            await connection.execute(script.refuse_foreign())
+            await connection.execute(install_script.refuse_foreign())
             if await _up_to_date(connection, await installed(connection)):
                 return False
         async with connection.transaction():
             await connection.execute("select pg_advisory_xact_lock(1752135524, 3)")
-            await connection.execute(script.refuse_foreign())
+            await connection.execute(install_script.refuse_foreign())
             if await _up_to_date(connection, await installed(connection)):
                 return False  # by another process, while this one waited
-            await connection.execute(script.whole())
+            await connection.execute(install_script.whole())
     except asyncpg.PostgresError as error:
         refused = refusal_of_script(error)
         if refused is None:
@@ -88,9 +88,9 @@ async def install(connection: Connection) -> bool:
 async def _up_to_date(connection: Connection, found: Installed | None) -> bool:
     return (
         found is not None
-        and found.schema_number == bundle.SCHEMA_NUMBER
-        and found.fingerprint == bundle.fingerprint()
-        and found.tables == bundle.tables()
+        and found.schema_number == engine_files.SCHEMA_NUMBER
+        and found.fingerprint == engine_files.fingerprint()
+        and found.tables == engine_files.tables()
         and await _has_every_function(connection)
     )
 
@@ -101,10 +101,10 @@ async def _has_every_function(connection: Connection) -> bool:
         "select p.proname from pg_catalog.pg_proc as p "
         "join pg_catalog.pg_namespace as n on n.oid = p.pronamespace where n.nspname = 'howdah'"
     )
-    return bundle.function_names() <= {row[0] for row in there}
+    return engine_files.function_names() <= {row[0] for row in there}
 
 
 def _refuse_between_releases(found: Installed) -> None:
     """Tell a release's tables from those of a development state, which nothing leads on from."""
-    if found.schema_number == bundle.SCHEMA_NUMBER and found.tables != bundle.tables():
-        raise SchemaOlder(script.between_releases(found.schema_number))
+    if found.schema_number == engine_files.SCHEMA_NUMBER and found.tables != engine_files.tables():
+        raise SchemaOlder(install_script.between_releases(found.schema_number))

@@ -17,8 +17,8 @@ import asyncpg
 import msgspec
 
 from howdah.errors import HowdahError
-from howdah.logs import log_named
-from howdah.store.refusals import TROUBLE, OutOfStep
+from howdah.safe_logging import log_named
+from howdah.store.errors import CONNECTION_ERRORS, ClosingRace
 from howdah.store.store import Store
 
 WAKE = "howdah_wake"
@@ -93,10 +93,10 @@ class Listener:
             return False
         try:
             await use(connection)
-        except (TimeoutError, OutOfStep):  # nobody is there any more, or only to say goodbye
+        except (TimeoutError, ClosingRace):  # nobody is there any more, or only to say goodbye
             connection.terminate()
             return False
-        except TROUBLE:
+        except CONNECTION_ERRORS:
             return False
         return True
 
@@ -106,7 +106,7 @@ class Listener:
             try:
                 await self._listen_until_lost()
                 wait = 0.1
-            except (HowdahError, *TROUBLE) as error:
+            except (HowdahError, *CONNECTION_ERRORS) as error:
                 if not self._store.can_listen:
                     return
                 _log.warning("listen.lost error=%s retry_in=%.1fs", error, wait)

@@ -19,8 +19,8 @@ from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING
 
 from howdah.errors import Unreachable
-from howdah.store.limit import ConnectionLimit
-from howdah.store.refusals import TROUBLE
+from howdah.store.connection_limit import ConnectionLimit
+from howdah.store.errors import CONNECTION_ERRORS
 
 if TYPE_CHECKING:
     import asyncpg
@@ -213,5 +213,5 @@ def _socket_of(connection: Connection) -> socket:
 
 
 async def _goodbye(connection: Connection) -> None:
-    with suppress(*TROUBLE):
+    with suppress(*CONNECTION_ERRORS):
         await connection.close(timeout=CLOSING)

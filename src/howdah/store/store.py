@@ -21,21 +21,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
+from uuid import UUID
 from weakref import WeakKeyDictionary, WeakSet
 
 import asyncpg
 
 from howdah.errors import BadInput, HowdahError, Unreachable
-from howdah.logs import log_named
 from howdah.payload import MAX_BYTES
+from howdah.safe_logging import log_named
 from howdah.store import install
-from howdah.store.address import each_host, find_dsn, find_listen_dsn
-from howdah.store.arrays import tell_arrays
+from howdah.store.array_types import tell_arrays
+from howdah.store.connection_limit import ConnectionLimit
 from howdah.store.database_name import database_name
-from howdah.store.limit import ConnectionLimit
+from howdah.store.dsn import each_host, find_dsn, find_listen_dsn
+from howdah.store.dsn_redaction import without_password, without_pieces
+from howdah.store.errors import from_postgres
 from howdah.store.pool import Closed, Pool
-from howdah.store.redact import without_password, without_pieces
-from howdah.store.refusals import from_postgres
 
 if TYPE_CHECKING:
     from howdah.embedded import Server
@@ -52,7 +53,7 @@ STATEMENT_OF_ANOTHER = (
     asyncpg.DuplicatePreparedStatementError,
     asyncpg.InvalidSQLStatementNameError,
 )
-DEAF = (
+NO_LISTEN_HINT = (
     "jobs are looked for four times a second: to be told of them at once, give a direct listen_dsn "
     "(HOWDAH_LISTEN_DSN)"
 )
@@ -70,14 +71,14 @@ class Store:
         listen_dsn: str | None = None,
         pgbouncer: bool | None = None,  # None: find out
         connections: int = 8,
-        patience: float = 30.0,
+        call_timeout: float = 30.0,
     ) -> None:
         self.payload_limit: int = MAX_BYTES  # until the database has said what holds there
         self._given = find_dsn(dsn)
         self._listen_dsn = find_listen_dsn(dsn, listen_dsn)
         self._pgbouncer = False if self._given is None else pgbouncer
         self._connections = _check_connections(connections)
-        self._patience = patience  # seconds for an answer, after which the connection is given up
+        self._call_timeout = call_timeout  # seconds; then the connection is closed
         self.tracing: Tracing | None = None  # who makes spans of what is done here
         self.statements: int = 0  # how many calls were made, for those who measure
         self._dsn = self._given
@@ -95,7 +96,7 @@ class Store:
         self._joining = threading.Lock()  # held while the embedded PostgreSQL is joined or left
         _stores.add(self)
 
-    def another(self) -> Store:
+    def for_other_loop(self) -> Store:
         """Make a store of the same database, with connections of its own."""
         other = copy.copy(self)
         other._dsn, other._server = self._given, None
@@ -158,7 +159,7 @@ class Store:
                 await self._leave_embedded()
                 raise
             pool = Pool(
-                self.connect, self._connections, self._limit, self._patience, self._spare_idle
+                self.connect, self._connections, self._limit, self._call_timeout, self._spare_idle
             )
             await pool.end_with_loop(self._loop_ended)
             self._pools[loop] = pool
@@ -186,7 +187,7 @@ class Store:
         """Make or upgrade the schema; returns whether anything had to be done."""
         await self._join_embedded()
         # a migration takes its time, and needs no statement twice
-        connection = await self._connect(self._dsn, patience=None, statements=0)
+        connection = await self._connect(self._dsn, call_timeout=None, statements=0)
         try:
             return await install.install(connection)
         except BaseException as error:
@@ -228,11 +229,11 @@ class Store:
 
     async def connect(self) -> Connection:
         """Open one connection outside the pool; its owner closes it."""
-        return await self._connect(self._dsn, self._patience)
+        return await self._connect(self._dsn, self._call_timeout)
 
     async def connect_to_listen(self) -> Connection:
         """Open one connection on which LISTEN works; refuses one that a pooler answers."""
-        connection = await self._connect(self._listen_dsn or self._dsn, self._patience)
+        connection = await self._connect(self._listen_dsn or self._dsn, self._call_timeout)
         try:
             if self._pgbouncer is not False and await _is_pooled(connection):
                 if self._listen_dsn is None:
@@ -252,7 +253,7 @@ class Store:
         _log.warning(
             "store.pooled a pooler such as PgBouncer answers at %s: nothing is kept in a session%s",
             self.shown_dsn,
-            "" if self.can_listen else f", and {DEAF}",
+            "" if self.can_listen else f", and {NO_LISTEN_HINT}",
         )
         here = asyncio.get_running_loop()
         for loop, pool in list(self._pools.items()):
@@ -264,7 +265,7 @@ class Store:
                     asyncio.run_coroutine_threadsafe(pool.close(), loop)
 
     async def _connect(
-        self, dsn: str | None, patience: float | None, statements: int = KEPT_STATEMENTS
+        self, dsn: str | None, call_timeout: float | None, statements: int = KEPT_STATEMENTS
     ) -> Connection:
         """Connect to the first host that takes writes; each of several gets its share of time."""
         try:
@@ -275,8 +276,8 @@ class Store:
             try:
                 connection = await asyncpg.connect(
                     host,
-                    timeout=min(CONNECTING, self._patience) / len(hosts),
-                    command_timeout=patience,
+                    timeout=min(CONNECTING, self._call_timeout) / len(hosts),
+                    command_timeout=call_timeout,
                     statement_cache_size=0 if self.pooled else statements,
                     server_settings=None if self.pooled else {"application_name": "howdah"},
                 )
@@ -294,16 +295,16 @@ class Store:
         shown = without_password(dsn or "")
         return Unreachable(f"cannot use the DSN {shown}: {without_pieces(str(error), dsn or '')}")
 
-    def acquire(self) -> Lent:
+    def acquire(self) -> PooledConnection:
         """Lend a connection; errors inside are translated."""
-        return Lent(self)
+        return PooledConnection(self)
 
     async def fetch(self, sql: str, *args: object) -> Sequence[asyncpg.Record]:
-        async with Lent(self) as connection:
+        async with PooledConnection(self) as connection:
             return await connection.fetch(sql, *args)
 
     async def fetchval(self, sql: str, *args: object) -> Any:
-        async with Lent(self) as connection:
+        async with PooledConnection(self) as connection:
             return await connection.fetchval(sql, *args)
 
     async def _take(self) -> tuple[Pool, Connection]:
@@ -382,7 +383,7 @@ def _check_connections(connections: int) -> int:
     return connections
 
 
-class Lent:
+class PooledConnection:
     """A connection of the pool for the time of one call."""
 
     __slots__ = ("_connection", "_pool", "_store")
@@ -421,3 +422,8 @@ def _spoils(error: BaseException) -> bool:
     """Whether a connection is of no use after this: no answer came, or its server is a standby."""
     lost = (TimeoutError, asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError)
     return isinstance(error, lost)
+
+
+async def fetch_ids(store: Store, sql: str, *args: object) -> set[UUID]:
+    """Return the ids that a statement answers with."""
+    return {row[0] for row in await store.fetch(sql, *args)}

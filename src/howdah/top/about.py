@@ -12,8 +12,8 @@ from rich.text import Text
 
 from howdah.observe import Level, Life, Problem, TypeNow, WorkerNow
 from howdah.observe.wording import instant, length, priority
-from howdah.printable import one_line
 from howdah.states import State
+from howdah.text.printable import one_line
 from howdah.top import words
 from howdah.top.table_workers import state, types_of
 

@@ -17,7 +17,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.types import CSSPathType
 
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.top.heart import Heart
 from howdah.top.main import Main
 

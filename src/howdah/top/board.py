@@ -18,7 +18,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.errors import HowdahError
 from howdah.top import words
 from howdah.top.deeds import Deed

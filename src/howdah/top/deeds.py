@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from howdah import observe
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.observe.wording import jobs
 from howdah.states import State
 

@@ -11,9 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, Static
 
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.errors import HowdahError
-from howdah.observe.look import spending
+from howdah.store.query import spending
 from howdah.top import words
 from howdah.top.board import Board
 from howdah.top.deeds import Deed

@@ -17,10 +17,10 @@ from datetime import datetime, timedelta
 from howdah import observe
 from howdah.errors import HowdahError, Unreachable
 from howdah.observe.doctor import Diagnosis
-from howdah.observe.look import spending
 from howdah.observe.problems import found
 from howdah.observe.wording import length
 from howdah.store import Store
+from howdah.store.query import spending
 from howdah.top.pace import Pace
 
 WITHIN = timedelta(milliseconds=500)  # for one part of a look

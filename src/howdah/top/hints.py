@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howdah.printable import one_line
+from howdah.text.printable import one_line
 from howdah.top.heart import Seen
 
 START = "Start one:  howdah worker your_module:queue"

@@ -19,10 +19,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import ContentSwitcher, Footer, Input, Static
 
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.observe import TypeNow, WorkerNow
-from howdah.printable import one_line
 from howdah.states import State
+from howdah.text.printable import one_line
 from howdah.top import about, headline, hints, table_failures, table_running, table_types, words
 from howdah.top.board import Board
 from howdah.top.details import Details

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from howdah.observe import FailureGroup
-from howdah.printable import one_line
+from howdah.text.printable import one_line
 from howdah.top import words
 from howdah.top.heart import Seen
 from howdah.top.table import Column, Table

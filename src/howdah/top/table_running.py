@@ -14,8 +14,8 @@ from textual.binding import Binding, BindingType
 
 from howdah.observe import Attempt
 from howdah.observe.short_id import shortened
-from howdah.printable import one_line
 from howdah.states import State
+from howdah.text.printable import one_line
 from howdah.top import words
 from howdah.top.heart import Seen
 from howdah.top.table import Column, Table

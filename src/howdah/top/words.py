@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from rich.text import Text
 
-from howdah import printable
-from howdah.printable import one_line
+from howdah.text import printable
+from howdah.text.printable import one_line
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _STEPS = ((86400, "d"), (3600, "h"), (60, "m"))

@@ -19,7 +19,7 @@ import msgspec
 
 from howdah import enqueue as room
 from howdah import observe, payload
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.errors import BadInput
 from howdah.job import Draft
 from howdah.observe.wording import jobs

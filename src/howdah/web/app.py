@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.errors import HowdahError
 from howdah.metrics.prometheus import CONTENT_TYPE, prometheus
 from howdah.web import api, bulk, pages, refusal

@@ -15,9 +15,9 @@ from typing import Any, cast
 
 import msgspec
 
-from howdah.labels import fill_label
 from howdah.observe.brief import Brief
-from howdah.printable import one_line
+from howdah.text.labels import fill_label
+from howdah.text.printable import one_line
 from howdah.web import json_tree
 from howdah.web.redact import redacted
 

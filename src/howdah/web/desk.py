@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 from starlette.requests import HTTPConnection
 
-from howdah.client import Queue
-from howdah.printable import clean_json
+from howdah.client.queue import Queue
 from howdah.store import Store
+from howdah.text.printable import clean_json
 from howdah.web.visitor import visitor_of
 
 _log = logging.getLogger("howdah.web")

@@ -31,7 +31,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from howdah.errors import HowdahError, Unreachable
-from howdah.observe.look import spending
+from howdah.store.query import spending
 from howdah.web.desk import Desk, desk_of, quoted
 from howdah.web.page import Page
 from howdah.web.paths import root_of

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.observe.ready import not_ready
 
 HOLDS = 1.0  # seconds that an answer serves all who ask

@@ -23,7 +23,7 @@ from howdah.observe import Diagnosis, OverTime, Overview, Range
 from howdah.web.desk import Desk
 
 LIVE = "howdah.live"  # in the scope of a request that draws an open page again
-GLANCE = 0.9  # seconds that an answer may be old on an open page: less than between two drawings
+RECHECK = 0.9  # seconds that an answer may be old on an open page: less than between two drawings
 CHARTED = 10.0  # charts: they get a point a minute
 CHARTS = 200  # of types and ranges that are remembered
 EXAMINED = 5.0  # the doctor's, which changes slowly and costs more
@@ -61,7 +61,7 @@ class Recent:
         self._diagnosis = Answer(lambda: observe.examine(store, within=within))
 
     async def overview(self, request: Request) -> Overview:
-        return await self._overview.get(GLANCE if LIVE in request.scope else 0.0)
+        return await self._overview.get(RECHECK if LIVE in request.scope else 0.0)
 
     async def over_time(self, request: Request, range: Range, job_type: str | None) -> OverTime:
         answer = self._charts.pop((range, job_type), None) or Answer(

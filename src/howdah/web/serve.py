@@ -16,9 +16,9 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
-from howdah.client import Queue
+from howdah.client.loop import new_event_loop
+from howdah.client.queue import Queue
 from howdah.errors import BadInput
-from howdah.loop import new_event_loop
 from howdah.web.access import Access, OneTimeLink
 from howdah.web.app import dashboard
 from howdah.web.paths import below

@@ -1,6 +1,6 @@
 """Timeline: a job's life as a bar, and how long the rest of it may take.
 
-Comes after  observe/life.py
+Comes after  observe/history.py
 Comes before pages/job.py
 """
 

@@ -15,9 +15,9 @@ from uuid import UUID
 
 from howdah.cli import words
 from howdah.job import Job
-from howdah.printable import one_line
 from howdah.states import State
 from howdah.store.ask import WorkerHealth
+from howdah.text.printable import one_line
 
 
 class Look(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from howdah.cli import words
 from howdah.cli.demo.play import Played
 from howdah.job import Job, Priority
-from howdah.printable import one_line
 from howdah.states import State
+from howdah.text.printable import one_line
 
 
 class Promise(NamedTuple):

@@ -20,8 +20,8 @@ from howdah.cli import words
 from howdah.cli.demo.news import Look, News, Newsroom
 from howdah.job import Job, Priority
 from howdah.observe.wording import priority
-from howdah.printable import one_line
 from howdah.states import State
+from howdah.text.printable import one_line
 
 ROWS = 8  # running jobs shown: two workers with four slots each
 AROUND = 7  # lines that are neither running jobs nor news

@@ -18,8 +18,8 @@ from howdah.cli.dev.reload import Reload
 from howdah.cli.log import log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option, port_option
 from howdah.cli.web import MISSING
+from howdah.client.loop import new_event_loop
 from howdah.errors import BadInput
-from howdah.loop import new_event_loop
 
 HOST = "127.0.0.1"
 

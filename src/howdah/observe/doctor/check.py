@@ -9,8 +9,7 @@ from enum import IntEnum
 import msgspec
 
 from howdah.errors import NotAllowed
-from howdah.observe import look
-from howdah.store import Store
+from howdah.store import Store, query
 
 
 class Level(IntEnum):
@@ -57,7 +56,7 @@ def graded(value: float, warning: float, critical: float) -> Level:
     )
 
 
-async def examine(store: Store, *, within: timedelta = look.WITHIN) -> Diagnosis:
+async def examine(store: Store, *, within: timedelta = query.WITHIN) -> Diagnosis:
     """Do every check, each within so much time."""
     from howdah.observe.doctor import database, release, tables, workers
 
@@ -70,7 +69,7 @@ async def examine(store: Store, *, within: timedelta = look.WITHIN) -> Diagnosis
     }.items():
         try:
             checks += await one(store, within)
-        except (look.TookTooLong, NotAllowed) as error:
+        except (query.TookTooLong, NotAllowed) as error:
             checks.append(
                 Check(
                     name=name,

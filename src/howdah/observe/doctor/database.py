@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
-from howdah.observe import look
 from howdah.observe.doctor.check import Check, Examination, Level, graded
 from howdah.observe.wording import length, size
-from howdah.store import Store
+from howdah.store import Store, query
 
 OLD, VERY_OLD = 300.0, 3600.0  # seconds that a transaction may be open
 BEHIND, FAR_BEHIND = 1e9, 10e9  # bytes of WAL that a slot may hold back
@@ -18,7 +17,7 @@ _DEAD = "Until it ends no dead row can be cleaned away, in this queue as in all 
 
 
 async def _transactions(store: Store, within: timedelta) -> list[Check]:
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         """
@@ -39,7 +38,7 @@ async def _transactions(store: Store, within: timedelta) -> list[Check]:
         ) as open order by since desc nulls last limit 1
         """,
     )
-    hidden = await look.fetchval(
+    hidden = await query.fetchval(
         store,
         within,
         "select count(*) from pg_stat_activity where datname = current_database() "
@@ -85,7 +84,7 @@ async def _transactions(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _slots(store: Store, within: timedelta) -> list[Check]:
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         """
@@ -125,7 +124,7 @@ async def _slots(store: Store, within: timedelta) -> list[Check]:
 
 async def _standbys(store: Store, within: timedelta) -> list[Check]:
     """A standby with hot_standby_feedback pins rows here for the queries it runs there."""
-    behind = await look.fetchval(
+    behind = await query.fetchval(
         store, within, "select max(age(backend_xmin)) from pg_stat_replication"
     )
     if not behind:
@@ -147,7 +146,7 @@ async def _standbys(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _connections(store: Store, within: timedelta) -> list[Check]:
-    row = await look.fetchrow(
+    row = await query.fetchrow(
         store,
         within,
         "select (select count(*) from pg_stat_activity where backend_type = 'client backend' "
@@ -173,7 +172,7 @@ async def _connections(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _notify(store: Store, within: timedelta) -> list[Check]:
-    usage: float = await look.fetchval(store, within, "select pg_notification_queue_usage()")
+    usage: float = await query.fetchval(store, within, "select pg_notification_queue_usage()")
     level = graded(usage, 0.1, 0.5)
     return [
         Check(
@@ -192,7 +191,7 @@ async def _notify(store: Store, within: timedelta) -> list[Check]:
 
 async def _clock(store: Store, within: timedelta) -> list[Check]:
     sent = time.time()
-    theirs: float = await look.fetchval(
+    theirs: float = await query.fetchval(
         store, within, "select extract(epoch from clock_timestamp())::float8"
     )
     received = time.time()

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from howdah.observe import look
 from howdah.observe.doctor.check import Check, Examination, Level
-from howdah.store import Store
+from howdah.store import Store, query
 
 # The newest minor release per line that was seen in a package. There may be newer ones.
 SEEN_ON = date(2026, 11, 18)
@@ -23,7 +22,7 @@ _OWN = "install the newest minor release, such as with apt upgrade, and restart 
 
 
 async def _release(store: Store, within: timedelta) -> list[Check]:
-    number: int = await look.fetchval(
+    number: int = await query.fetchval(
         store, within, "select current_setting('server_version_num')::int"
     )
     major, minor = divmod(number, 10_000)

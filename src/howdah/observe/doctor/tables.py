@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from howdah.observe import look
 from howdah.observe.doctor.check import Check, Examination, Level, graded
 from howdah.observe.wording import length
-from howdah.store import Store
+from howdah.store import Store, query
 
 HOT = ("jobs_live", "workers", "finished_counts", "measures", "measure_history")
 MANY, VERY_MANY = 200_000, 5_000_000  # dead rows
@@ -15,7 +14,7 @@ LATE = timedelta(minutes=10)  # that a vacuum which is due may take to come
 
 
 async def _dead_rows(store: Store, within: timedelta) -> list[Check]:
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select relname::text as name, n_dead_tup as dead, n_live_tup as live "
@@ -42,15 +41,15 @@ async def _dead_rows(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _vacuum(store: Store, within: timedelta) -> list[Check]:
-    enabled = await look.fetchval(store, within, "select current_setting('autovacuum')::bool")
-    row = await look.fetchrow(
+    enabled = await query.fetchval(store, within, "select current_setting('autovacuum')::bool")
+    row = await query.fetchrow(
         store,
         within,
         "select n_dead_tup as dead, 2000 + 0.02 * greatest(n_live_tup, 0) as due, "
         "clock_timestamp() - greatest(last_vacuum, last_autovacuum) as ago "
         "from pg_stat_user_tables where schemaname = 'howdah' and relname = 'jobs_live'",
     )
-    age, limit = await look.fetchrow(
+    age, limit = await query.fetchrow(
         store,
         within,
         "select max(age(relfrozenxid)), current_setting('autovacuum_freeze_max_age')::int "
@@ -100,7 +99,7 @@ async def _vacuum(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _days(store: Store, within: timedelta) -> list[Check]:
-    row = await look.fetchrow(
+    row = await query.fetchrow(
         store,
         within,
         """

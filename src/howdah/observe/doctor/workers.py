@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from howdah.observe import look
-from howdah.observe.crew import read_held_up
 from howdah.observe.doctor.check import Check, Examination, Level
 from howdah.observe.wording import length, some
-from howdah.store import Store, bundle
+from howdah.observe.workers import read_held_up
+from howdah.store import Store, engine_files, query
 
 UPKEEP = timedelta(seconds=30)
 
 
 async def _workers(store: Store, within: timedelta) -> list[Check]:
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select w.id, w.beat_at >= howdah.clock() - w.silent_after as alive, "
@@ -23,7 +22,7 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
     )
     alive = [row["id"] for row in rows if row["alive"]]
     silent = [row["id"] for row in rows if not row["alive"] and row["holds"]]
-    waiting = await look.fetchval(
+    waiting = await query.fetchval(
         store,
         within,
         "select exists (select from howdah.lanes(1) as l where not exists "
@@ -62,7 +61,7 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
 
 async def _held_up(store: Store, within: timedelta) -> list[Check]:
     """Workers whose threads could not run: a handler held the GIL."""
-    rows = await look.fetch(
+    rows = await query.fetch(
         store,
         within,
         "select w.id, w.info->'held_up' as held_up from howdah.workers as w "
@@ -92,7 +91,7 @@ async def _held_up(store: Store, within: timedelta) -> list[Check]:
 
 async def _upkeep(store: Store, within: timedelta) -> list[Check]:
     """Whoever is due joins the line within a second where a worker does the upkeep."""
-    late: timedelta | None = await look.fetchval(
+    late: timedelta | None = await query.fetchval(
         store,
         within,
         "select howdah.clock() - (select run_at from howdah.jobs_live "
@@ -117,14 +116,16 @@ async def _upkeep(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _schema(store: Store, within: timedelta) -> list[Check]:
-    number, fingerprint = await look.fetchrow(
+    number, fingerprint = await query.fetchrow(
         store, within, "select schema_number, fingerprint from howdah.installed"
     )
-    same = fingerprint == bundle.fingerprint()
-    newer = number > bundle.SCHEMA_NUMBER
+    same = fingerprint == engine_files.fingerprint()
+    newer = number > engine_files.SCHEMA_NUMBER
     level = Level.FINE if same and not newer else Level.WARNING
     if newer:
-        said = f"The schema has number {number}, newer than this code's {bundle.SCHEMA_NUMBER}."
+        said = (
+            f"The schema has number {number}, newer than this code's {engine_files.SCHEMA_NUMBER}."
+        )
     else:
         said = f"The schema has number {number}" + (
             ", as this code has." if same else ", but its functions are not this code's."

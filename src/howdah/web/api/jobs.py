@@ -13,7 +13,7 @@ from howdah import observe
 from howdah.observe import Count, Page, Span, Summary, Why
 from howdah.observe.emitted import EmittedText, emitted
 from howdah.observe.exact import exact
-from howdah.observe.life import EVENTS
+from howdah.observe.history import EVENTS
 from howdah.web.api.call import Calls
 from howdah.web.api.which import LARGEST, Which, WhichPage
 from howdah.web.api.written import shown

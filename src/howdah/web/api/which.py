@@ -18,7 +18,7 @@ LARGEST = 2**31 - 1
 
 Text = Annotated[str, Meta(pattern="^[^\\u0000]*$")]
 Priority = Annotated[int, Meta(ge=-(2**31), le=LARGEST, description="Higher goes first.")]
-Attempts = Annotated[int, Meta(ge=0, le=LARGEST)]
+Executor = Annotated[int, Meta(ge=0, le=LARGEST)]
 Instant = Annotated[datetime, Meta(tz=True)]
 KeyValue = Annotated[
     str,
@@ -36,8 +36,8 @@ class Which(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     job_type: list[Text] = []
     priority: Priority | UnsetType = UNSET
     worker_id: Annotated[Text, Meta(description="The last that held it.")] | UnsetType = UNSET
-    attempts_from: Attempts | UnsetType = UNSET
-    attempts_to: Attempts | UnsetType = UNSET
+    attempts_from: Executor | UnsetType = UNSET
+    attempts_to: Executor | UnsetType = UNSET
     created_from: Instant | UnsetType = UNSET
     created_to: Annotated[Instant, Meta(description="Before this moment.")] | UnsetType = UNSET
     error: (

@@ -21,11 +21,11 @@ from weakref import WeakKeyDictionary
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from howdah import observe
-from howdah.client import Queue
+from howdah.client.queue import Queue
+from howdah.client.registry import Registry
 from howdah.errors import BadInput, HowdahError
 from howdah.handler import Rules
 from howdah.observe import TypeNow
-from howdah.registry import Registry
 from howdah.web.bulk.order import BULK
 from howdah.web.bulk.walk import job
 from howdah.web.desk import Desk
@@ -74,7 +74,7 @@ class Hands:
     async def _work(self) -> None:
         while self._needed:
             self._needed = False
-            queue = self._queue.another()
+            queue = self._queue.for_other_loop()
             try:
                 async with queue:
                     await self._work_on(queue)

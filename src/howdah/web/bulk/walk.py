@@ -18,7 +18,7 @@ from uuid import UUID
 import msgspec
 
 from howdah import observe
-from howdah.client import Queue
+from howdah.client.queue import Queue
 from howdah.observe import Count, Filter
 from howdah.run.context import JobContext
 from howdah.web.actions import Action, move

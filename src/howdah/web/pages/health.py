@@ -13,7 +13,7 @@ from starlette.requests import Request
 from howdah.observe import Level
 from howdah.web.desk import Desk
 from howdah.web.page import Page
-from howdah.web.recent import GLANCE, recent
+from howdah.web.recent import RECHECK, recent
 
 MEANINGS = {
     "oldest_transaction": "While a transaction is open, vacuum cannot remove rows that died since "
@@ -49,7 +49,7 @@ WORDS = {
 
 
 async def look(desk: Desk, request: Request) -> dict[str, Any]:
-    diagnosis = await recent(desk).diagnosis(request, old=GLANCE)
+    diagnosis = await recent(desk).diagnosis(request, old=RECHECK)
     by_level = {level: [c for c in diagnosis.checks if c.level is level] for level in Level}
     return {
         "diagnosis": diagnosis,

@@ -20,7 +20,7 @@ from howdah.errors import BadInput, JobNotFound
 from howdah.job import Job
 from howdah.observe import Life
 from howdah.observe.exact import Exact, exact
-from howdah.observe.life import EVENTS
+from howdah.observe.history import EVENTS
 from howdah.states import State
 from howdah.web import flash, json_tree, timeline
 from howdah.web.actions import Action, on_jobs, told

@@ -1,0 +1,122 @@
+"""Handle: a job that was handed over, for whoever wants to know how it goes.
+
+A handle is an id and a queue: it can be made again from the id alone, in another process, at
+another time (`queue.handle(id)`). Where the job's function is registered in this process, its
+result comes as the function's annotation says; elsewhere it is plain JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from howdah.checks.arguments import MOST_ATTEMPTS, MOST_EVENTS, check_whole
+from howdah.checks.durations import check_wait
+from howdah.client.follow import Follower
+from howdah.errors import JobCancelled, JobFailed, JobNotFound
+from howdah.events import Ended, Event, Progressed
+from howdah.handler import Handler
+from howdah.job import Job
+from howdah.states import State
+from howdah.store import Store, ask
+from howdah.store import settle as store_settle
+from howdah.store import upkeep as store_upkeep
+from howdah.text.reasons import reason_from
+
+R = TypeVar("R")
+
+
+class Handle(Generic[R]):
+    """A job that was handed over; `R` is what its function returns."""
+
+    def __init__(
+        self, id: UUID, store: Store, follower: Follower, handlers: Mapping[str, Handler]
+    ) -> None:
+        self.id = id
+        self._store = store
+        self._follower = follower
+        self._handlers = handlers
+
+    def __repr__(self) -> str:
+        return f"<Handle of job {self.id}>"
+
+    async def job(self) -> Job:
+        """Return the job as it stands; raises JobNotFound once it is pruned."""
+        found = await ask.jobs_by_id(self._store, [self.id])
+        if not found:
+            raise JobNotFound(
+                f"there is no job {self.id}: never committed, or pruned after its retention"
+            )
+        return found[0]
+
+    async def status(self) -> State:
+        return (await self.job()).status
+
+    async def result(self, timeout: timedelta | float | None = None) -> R:
+        """Wait for the end and return what the function returned, as its annotation says.
+
+        Raises JobFailed, JobCancelled, JobNotFound, ResultDoesNotFit, or TimeoutError when waiting
+        took longer than `timeout`; the job itself goes on.
+        """
+        seconds = None if timeout is None else check_wait("timeout", timeout).total_seconds()
+        subscription = self._follower.subscribe(self.id)
+        try:
+            async with asyncio.timeout(seconds):
+                while not (job := await subscription.next()).status.finished:
+                    pass
+        finally:
+            subscription.close()
+        if job.status is State.COMPLETED:
+            handler = self._handlers.get(job.job_type)
+            result: Any = job.result
+            if handler is None:
+                return result
+            return handler.returns.decode(result, f"job {self.id} ({job.job_type})")
+        if job.status is State.CANCELLED:
+            raise JobCancelled(f"job {self.id} ({job.job_type}) was cancelled: {job.last_error}")
+        raise JobFailed(
+            f"job {self.id} ({job.job_type}) failed at attempt {job.attempts}: {job.last_error}",
+            job.last_error,
+        )
+
+    async def events(self, after: int = 0) -> AsyncGenerator[Event, None]:
+        """Follow the job: its progress, the events above number `after`, and its end.
+
+        A follower that was cut off goes on with `after` = the number of the last event it saw.
+        """
+        check_whole("after", after, 0, MOST_EVENTS)
+        subscription = self._follower.subscribe(self.id)
+        seen: Progressed | None = None
+        try:
+            while True:
+                job = await subscription.next()
+                while after < job.events_count:
+                    emitted = await ask.events(self._store, self.id, after)
+                    for event in emitted:
+                        yield event
+                        after = event.number
+                    if not emitted:
+                        break  # the rest is pruned
+                now = Progressed(job.status, job.progress, job.current_stage, job.attempts)
+                if now != seen:
+                    seen = now
+                    yield now
+                if job.status.finished:
+                    error = None if job.status is State.COMPLETED else job.last_error
+                    yield Ended(job.status, job.result, error)
+                    return
+        finally:
+            subscription.close()
+
+    async def cancel(self, reason: object = "cancelled") -> bool:
+        """Cancel the job, waiting or at work; False when it had already ended."""
+        why = reason_from(reason) or "cancelled"
+        return bool(await store_settle.cancel(self._store, [self.id], why))
+
+    async def requeue(self, attempts: int = 1) -> bool:
+        """Give a failed or cancelled job more attempts; False when it is neither."""
+        more = check_whole("attempts", attempts, 1, MOST_ATTEMPTS)
+        return bool(await store_upkeep.requeue(self._store, [self.id], more))

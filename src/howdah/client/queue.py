@@ -1,0 +1,525 @@
+"""Client: the queue as a program sees it. Forwards, nothing else.
+
+`client/sync.py` is the same without `await`, written from this file by `make sync`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
+from uuid import UUID
+
+from howdah import enqueue as room
+from howdah import payload
+from howdah.checks.arguments import (
+    MOST_ATTEMPTS,
+    check_count,
+    check_flag,
+    check_id,
+    check_ids,
+    check_lease,
+    check_leases,
+    check_names,
+    check_reasons,
+    check_text,
+    check_whole,
+    several,
+)
+from howdah.checks.durations import YEAR, check_length, check_wait
+from howdah.claim import claim as claiming
+from howdah.client.follow import Follower
+from howdah.client.handle import Handle
+from howdah.client.job_type import JobType
+from howdah.client.registry import ExceptionTypes, Registration, Registry, rules
+from howdah.errors import BadInput, StaleLease
+from howdah.handler import Backoff, Handler, Run, check_job_type
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
+from howdah.observe.job_types import warn_unregistered
+from howdah.observe.why import Why
+from howdah.observe.why import why as explain
+from howdah.run.context import JobContext
+from howdah.run.hooks import EndHook, StartHook
+from howdah.states import State, Verb
+from howdah.store import Store, ask, steer
+from howdah.store import settle as store_settle
+from howdah.store import upkeep as store_upkeep
+from howdah.store.ask import WorkerHealth
+from howdah.store.upkeep import Recovered
+from howdah.text.reasons import reason_from, shown
+from howdah.worker import Worker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Queue:
+    """A job queue in one PostgreSQL database.
+
+    The database is `dsn`, else HOWDAH_DSN, else DATABASE_URL, else a private PostgreSQL that is
+    started for you. A pooler such as PgBouncer before it is noticed, unless `pgbouncer` says; to
+    be told of new jobs at once behind one, give a direct `listen_dsn` (HOWDAH_LISTEN_DSN):
+    without it workers poll. A call that gets no answer within `call_timeout` fails as Unreachable,
+    and its connection is given up.
+    """
+
+    def __init__(
+        self,
+        dsn: str | None = None,
+        *,
+        listen_dsn: str | None = None,
+        pgbouncer: bool | None = None,
+        connections: int = 8,
+        call_timeout: timedelta | float = timedelta(seconds=30),
+    ) -> None:
+        for name, given in (("dsn", dsn), ("listen_dsn", listen_dsn)):
+            if given is not None and not isinstance(given, str):  # pyright: ignore
+                raise BadInput(f"{name} is text, not {type(given).__name__}")
+        if pgbouncer is not None:
+            check_flag("pgbouncer", pgbouncer)
+        self.store: Store = Store(
+            dsn,
+            listen_dsn=listen_dsn,
+            pgbouncer=pgbouncer,
+            connections=connections,
+            call_timeout=check_length("call_timeout", call_timeout, YEAR).total_seconds(),
+        )
+        self._registry = Registry()
+        self._follower: Follower | None = None
+        self._asked: set[str] = set()  # types without a function here that were looked up
+
+    def for_other_loop(self) -> Queue:
+        """Make the same queue, functions and all, with connections of its own for another loop."""
+        other = copy.copy(self)
+        other.store, other._follower = self.store.for_other_loop(), None
+        return other
+
+    def __repr__(self) -> str:
+        return f"<Queue at {self.store.shown_dsn}>"
+
+    # ── open and close ────────────────────────────────────────────────────────────────────
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Connect; any call on a queue that is not open does it too."""
+        await self.store.open()
+
+    async def close(self) -> None:
+        """Let go of every connection, and of the embedded PostgreSQL."""
+        if self._follower is not None:
+            await self._follower.close()
+        await self.store.close()
+
+    async def install(self) -> bool:
+        """Make or upgrade the schema; returns whether anything had to be done."""
+        return await self.store.install()
+
+    # ── register ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """The registered functions by job type."""
+        return self._registry.handlers
+
+    @property
+    def follower(self) -> Follower:
+        if self._follower is None:
+            self._follower = Follower(self.store)
+        return self._follower
+
+    @overload
+    def job(
+        self, function: Callable[Concatenate[JobContext, P], Awaitable[R]], /
+    ) -> JobType[P, R]: ...
+    @overload
+    def job(self, function: Callable[P, Awaitable[R]], /) -> JobType[P, R]: ...
+    @overload
+    def job(self, function: Callable[Concatenate[JobContext, P], R], /) -> JobType[P, R]: ...
+    @overload
+    def job(self, function: Callable[P, R], /) -> JobType[P, R]: ...
+    @overload
+    def job(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        priority: int = DEFAULT_PRIORITY,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        timeout: timedelta | float | None = None,
+        run: Run | None = None,
+        backoff: Backoff | timedelta | float | None = None,
+        retry_on: ExceptionTypes = Exception,
+        fail_on: ExceptionTypes = (),
+        label: str | None = None,
+    ) -> Registration: ...
+    def job(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        priority: int = DEFAULT_PRIORITY,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        timeout: timedelta | float | None = None,
+        run: Run | None = None,
+        backoff: Backoff | timedelta | float | None = None,
+        retry_on: ExceptionTypes = Exception,
+        fail_on: ExceptionTypes = (),
+        label: str | None = None,
+    ) -> JobType[..., Any] | Registration:
+        """Register a function as a type of job, bare or with options."""
+        registration = Registration(
+            self._registry,
+            self,
+            name,
+            rules(
+                priority=priority,
+                max_attempts=max_attempts,
+                timeout=timeout,
+                run=run,
+                backoff=backoff,
+                retry_on=retry_on,
+                fail_on=fail_on,
+                label=label,
+            ),
+        )
+        return registration if function is None else registration(function)
+
+    def on_start(self, hook: StartHook) -> StartHook:
+        """Call this function when an attempt begins: `@queue.on_start`, sync or async."""
+        self._registry.hooks.add("start", hook)
+        return hook
+
+    def on_end(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has ended, however."""
+        self._registry.hooks.add("end", hook)
+        return hook
+
+    def on_retry(self, hook: EndHook) -> EndHook:
+        """Call this function when an attempt has failed and the job will be tried again."""
+        self._registry.hooks.add("retry", hook)
+        return hook
+
+    def on_failure(self, hook: EndHook) -> EndHook:
+        """Call this function when a job has failed for good."""
+        self._registry.hooks.add("failure", hook)
+        return hook
+
+    # ── enqueue ───────────────────────────────────────────────────────────────────────────
+
+    def draft(
+        self,
+        job_type: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: timedelta | float | None = None,
+        max_attempts: int | None = None,
+    ) -> Draft:
+        """Make a job by the name of its type; checked against the function where it is known."""
+        handler = self.handlers.get(check_job_type(job_type))
+        if data is not None and not isinstance(data, Mapping):  # pyright: ignore
+            raise BadInput(f"a payload is a mapping of arguments, not {type(data).__name__}")
+        if handler is not None:
+            encoded = handler.encode((), data or {})
+            if priority is None:
+                priority = handler.rules.priority
+            if max_attempts is None:
+                max_attempts = handler.rules.max_attempts
+        else:
+            encoded = payload.encode(dict(data or {}), f"the payload of {job_type!r}")
+        return room.draft(
+            job_type,
+            encoded,
+            priority=priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=max_attempts,
+        )
+
+    async def enqueue(
+        self,
+        job_type: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: timedelta | float | None = None,
+        max_attempts: int | None = None,
+        conn: Any = None,
+    ) -> Handle[Any]:
+        """Hand over one job by the name of its type, whoever knows the function."""
+        made = self.draft(
+            job_type,
+            data,
+            priority=priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=max_attempts,
+        )
+        await room.enqueue(self.store, made, conn)
+        known = job_type in self.handlers or job_type in self._asked
+        if not known and conn is None and len(self._asked) < 1000:
+            self._asked.add(job_type)  # once for each name
+            await warn_unregistered(self.store, job_type)
+        return self.handle(made.id)
+
+    @overload
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft] | AsyncIterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["count"] = "count",
+    ) -> int: ...
+    @overload
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft] | AsyncIterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["ids"],
+    ) -> list[UUID]: ...
+    @overload
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft] | AsyncIterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["handles"],
+    ) -> list[Handle[Any]]: ...
+    async def enqueue_many(
+        self,
+        drafts: Iterable[Draft] | AsyncIterable[Draft],
+        *,
+        conn: Any = None,
+        returning: Literal["count", "ids", "handles"] = "count",
+    ) -> int | list[UUID] | list[Handle[Any]]:
+        """Hand over a stream of drafts of any types: all of them or none; returns the count.
+
+        With `returning="ids"` or `"handles"` those, in the order of the stream: they are held in
+        memory, the stream itself never is.
+        """
+        room.check_returning(returning)
+        if returning == "count":
+            return await room.enqueue_many(self.store, drafts, conn)
+        ids = await room.enqueue_many_ids(self.store, drafts, conn)
+        return ids if returning == "ids" else [self.handle(id) for id in ids]
+
+    # ── work ──────────────────────────────────────────────────────────────────────────────
+
+    def worker(
+        self,
+        *,
+        concurrency: int = 100,
+        job_types: Iterable[str] | str | None = None,
+        batch_size: int = 2000,
+        threads: int = 16,
+        processes: int | None = None,
+        poll: timedelta | float = timedelta(seconds=1),
+        grace: timedelta | float = timedelta(seconds=30),
+        silent_after: timedelta | float = timedelta(seconds=15),
+        stale_after: timedelta | float = timedelta(minutes=5),
+        upkeep_every: timedelta | float = timedelta(seconds=1),
+        worker_id: str | None = None,
+        log_jobs: bool = False,
+    ) -> Worker:
+        """Make a worker: `async with queue.worker(): …`, or `await queue.worker().run()`."""
+        return Worker(
+            self.store,
+            self.handlers,
+            concurrency=concurrency,
+            job_types=job_types,
+            batch_size=batch_size,
+            threads=threads,
+            processes=processes,
+            poll=poll,
+            grace=grace,
+            silent_after=silent_after,
+            stale_after=stale_after,
+            upkeep_every=upkeep_every,
+            worker_id=worker_id,
+            hooks=self._registry.hooks,
+            log_jobs=log_jobs,
+        )
+
+    async def claim(
+        self, job_types: Iterable[str] | str, batch_size: int = 10, *, worker_id: str
+    ) -> list[Job]:
+        """Claim jobs for a loop of your own; settle each with its job, which is its lease."""
+        return await claiming.claim_batch(
+            self.store,
+            check_text("worker_id", worker_id),
+            check_names("job_types", job_types),
+            check_whole("batch_size", batch_size, 1, 10_000),
+        )
+
+    async def complete(self, job: Job | Lease, result: Any = None) -> None:
+        """Say that an attempt ended well; raises StaleLease when it is no longer yours."""
+        moved = await self.complete_many([check_lease(job)], [result])
+        _fenced(moved, job)
+
+    async def complete_many(
+        self, jobs: Sequence[Job | Lease] | Job | Lease, results: Sequence[Any] | None = None
+    ) -> set[UUID]:
+        """Say that attempts ended well; returns the ids that were still yours."""
+        leases = check_leases(jobs)
+        said: list[Any] = [None] * len(leases)
+        if results is not None:
+            said = check_count("results", several("results", results, "results"), len(leases))
+        encoded = [
+            None if r is None else payload.encode(r, "a result", limit=payload.MAX_BYTES)
+            for r in said
+        ]
+        return await store_settle.settle_leases(self.store, Verb.COMPLETE, leases, encoded)
+
+    async def fail(
+        self, job: Job | Lease, error: object, *, retry: bool = True, delay: timedelta | float = 0
+    ) -> State:
+        """Say that an attempt failed: it is retried while attempts are left, then it has failed.
+
+        The error is text, an exception or any object, kept as text. Returns where it went;
+        raises StaleLease when it is no longer yours.
+        """
+        moved = await self.fail_many([check_lease(job)], [error], retry=retry, delay=delay)
+        _fenced(set(moved), job)
+        return moved[job.id]
+
+    async def fail_many(
+        self,
+        jobs: Sequence[Job | Lease],
+        errors: Sequence[object],
+        *,
+        retry: bool = True,
+        delay: timedelta | float = 0,
+    ) -> dict[UUID, State]:
+        """Say that attempts failed; returns where each that was still yours went."""
+        leases, wait = check_leases(jobs), check_wait("delay", delay)
+        said = check_reasons(errors, len(leases))
+        if check_flag("retry", retry):
+            return await store_settle.retry_leases(self.store, leases, said, wait)
+        moved = await store_settle.settle_leases(self.store, Verb.FAIL, leases, said)
+        return dict.fromkeys(moved, State.FAILED)
+
+    async def release(self, jobs: Sequence[Job | Lease] | Job | Lease) -> set[UUID]:
+        """Hand jobs back unrun, the attempt not counted; returns the ids that were yours."""
+        leases = check_leases(jobs)
+        return await store_settle.settle_leases(
+            self.store, Verb.RELEASE, leases, [None] * len(leases)
+        )
+
+    async def recover_stale_jobs(
+        self, timeout: timedelta | float = timedelta(minutes=5)
+    ) -> list[Recovered]:
+        """Take jobs from workers that fell silent; `timeout` is for those that never beat."""
+        return await store_upkeep.recover_stale_jobs(self.store, check_length("timeout", timeout))
+
+    async def promote(self) -> int:
+        """Let due jobs join the line; workers do this by themselves."""
+        return await store_upkeep.promote(self.store)
+
+    async def prune(self, keep: timedelta | float | None = None) -> list[str]:
+        """Forget finished jobs and events older than `keep`; workers do this by themselves."""
+        return await store_upkeep.prune(
+            self.store, None if keep is None else check_wait("keep", keep)
+        )
+
+    # ── look and steer ────────────────────────────────────────────────────────────────────
+
+    def handle(self, id: UUID | str) -> Handle[Any]:
+        """Make a handle of a job from its id.
+
+        Its result is decoded where the job's type is registered with this queue, else plain JSON.
+        """
+        return Handle(check_id(id), self.store, self.follower, self.handlers)
+
+    async def get(self, id: UUID | str) -> Job:
+        """Return one job as it stands; raises JobNotFound."""
+        return await self.handle(id).job()
+
+    async def jobs(
+        self,
+        *,
+        status: State | str | Sequence[State | str] = (),
+        job_type: str | Sequence[str] = (),
+        worker_id: str | None = None,
+        before: UUID | str | None = None,
+        limit: int = 50,
+    ) -> list[Job]:
+        """List jobs, newest first; `before` is the last id of the page before."""
+        statuses: list[Any] = (
+            [status] if isinstance(status, str) else several("status", status, "states")
+        )
+        return await ask.jobs(
+            self.store,
+            statuses=[_state(one) for one in statuses],
+            job_types=check_names("job_type", job_type),
+            worker_id=None if worker_id is None else check_text("worker_id", worker_id),
+            before=None if before is None else check_id(before),
+            limit=check_whole("limit", limit, 1, 10_000),
+        )
+
+    async def counts(self) -> dict[str, dict[State, int]]:
+        """Count jobs by type and state, without scanning the history."""
+        return await ask.counts(self.store)
+
+    async def workers(self) -> list[WorkerHealth]:
+        """Return who is alive, and who was."""
+        return await ask.workers(self.store)
+
+    async def cancel(
+        self, ids: Iterable[UUID | str] | UUID | str, reason: object = "cancelled"
+    ) -> set[UUID]:
+        """Cancel a job or several, waiting or at work; returns those that had not ended yet."""
+        return await store_settle.cancel(
+            self.store, check_ids(ids), reason_from(reason) or "cancelled"
+        )
+
+    async def requeue(self, ids: Iterable[UUID | str] | UUID | str, attempts: int = 1) -> set[UUID]:
+        """Give failed or cancelled jobs more attempts; returns those that were."""
+        return await store_upkeep.requeue(
+            self.store, check_ids(ids), check_whole("attempts", attempts, 1, MOST_ATTEMPTS)
+        )
+
+    async def why(self, id: UUID | str) -> Why:
+        """Say why a job is where it is, in a sentence and a reason; raises JobNotFound."""
+        return await explain(self.store, check_id(id))
+
+    async def pause(self, job_type: str, reason: str | None = None) -> bool:
+        """Let no worker claim jobs of this type; returns whether it was not paused before."""
+        why = None if reason is None else reason_from(reason)
+        return await steer.pause(self.store, check_job_type(job_type), why)
+
+    async def resume(self, job_type: str) -> bool:
+        """Let jobs of a paused type be claimed again; returns whether it was paused."""
+        return await steer.resume(self.store, check_job_type(job_type))
+
+
+def _fenced(moved: set[UUID], job: Job | Lease) -> None:
+    if job.id not in moved:
+        raise StaleLease(
+            f"job {job.id}: this attempt is no longer yours; "
+            "it was cancelled, recovered or settled before, and nothing was changed"
+        )
+
+
+def _state(status: object) -> State:
+    try:
+        return State(status)
+    except ValueError:
+        known = ", ".join(State)
+        raise BadInput(f"a status is one of {known}, not {shown(status)}") from None

@@ -1,0 +1,129 @@
+"""Registry: which function does which type of job, and the decorator that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
+
+from howdah.checks.durations import YEAR, check_length, check_wait
+from howdah.client.job_type import JobType, QueueLike
+from howdah.enqueue import check_max_attempts, check_priority
+from howdah.errors import BadInput, DuplicateJobType
+from howdah.handler import Backoff, Handler, Rules, Run
+from howdah.run.context import JobContext
+from howdah.run.hooks import Hooks
+from howdah.text.reasons import name_of, shown
+
+P = ParamSpec("P")
+R = TypeVar("R")
+ExceptionType = type[BaseException]
+ExceptionTypes = ExceptionType | Sequence[ExceptionType]
+
+
+class Registry:
+    """The functions of one queue by job type."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Handler] = {}
+        self.hooks: Hooks = Hooks()
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        return self._handlers
+
+    def add(self, function: Callable[..., Any], name: str | None, rules: Rules) -> Handler:
+        handler = Handler(function, JobContext, name=name, rules=rules)
+        taken = self._handlers.get(handler.job_type)
+        if taken is not None:
+            raise DuplicateJobType(
+                f"job type {handler.job_type!r} is {taken.where} already; "
+                f"give {handler.where} another name with @queue.job(name=…)"
+            )
+        self._handlers[handler.job_type] = handler
+        return handler
+
+
+class Registration:
+    """What `@queue.job(…)` returns: the decorator proper."""
+
+    def __init__(
+        self, registry: Registry, queue: QueueLike, name: str | None, rules: Rules
+    ) -> None:
+        self._registry = registry
+        self._queue = queue
+        self._name = name
+        self._rules = rules
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, P], Awaitable[R]]
+    ) -> JobType[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> JobType[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[JobContext, P], R]) -> JobType[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R]) -> JobType[P, R]: ...
+    def __call__(self, function: Callable[..., Any]) -> JobType[..., Any]:
+        return JobType(self._registry.add(function, self._name, self._rules), self._queue)
+
+
+def rules(
+    *,
+    priority: int,
+    max_attempts: int,
+    timeout: timedelta | float | None,
+    run: Run | None,
+    backoff: Backoff | timedelta | float | None,
+    retry_on: ExceptionTypes,
+    fail_on: ExceptionTypes,
+    label: str | None = None,
+) -> Rules:
+    """Make the rules of a job type, refusing what makes no sense."""
+    return Rules(
+        priority=check_priority(priority),
+        max_attempts=check_max_attempts(max_attempts),
+        timeout=None if timeout is None else check_length("timeout", timeout),
+        run=run,
+        backoff=_backoff(backoff),
+        retry_on=_exception_types("retry_on", retry_on),
+        fail_on=_exception_types("fail_on", fail_on),
+        label=label,
+    )
+
+
+def _backoff(backoff: Any) -> Backoff:
+    if backoff is None:
+        return Backoff()
+    if isinstance(backoff, Backoff):
+        return backoff
+    if isinstance(backoff, type) or callable(getattr(backoff, "after", None)):
+        raise BadInput(
+            f"backoff is a Backoff, or how long to wait at first, not {shown(backoff)}: "
+            "write Backoff(first=2), or an object of a subclass of Backoff"
+        )
+    return Backoff(first=check_wait("backoff", backoff, YEAR))
+
+
+def _exception_types(what: str, given: object) -> tuple[ExceptionType, ...]:
+    """Return classes of exceptions as a tuple."""
+    kinds: list[object] = (
+        list(cast("list[object]", given))
+        if isinstance(given, list | tuple | set | frozenset)
+        else [given]
+    )
+    for one in kinds:
+        kind: Any = one
+        if isinstance(kind, BaseException):
+            name = name_of(type(kind))
+            raise BadInput(
+                f"{what} takes classes of exceptions, not the exception {shown(kind)}: "
+                f"write {what}={name}"
+            )
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise BadInput(
+                f"{what} is a class of exceptions, or a list of them, not {shown(one)}: "
+                f"write {what}=OSError or {what}=(OSError, ValueError)"
+            )
+    return tuple(cast("list[ExceptionType]", kinds))

@@ -1,0 +1,454 @@
+"""Attempts: the jobs at work in this worker, each in its way, and how to stop them.
+
+Comes after   claim    which hands over one `Claim` per attempt
+Comes before  settle   which gets one `Ending` per attempt
+
+Whatever a handler does, its attempt ends in exactly one `Ending`, or in none when the job
+was lost: then there is nothing left to settle and only the log hears of it.
+
+A handler that is cancelled has a while to clean up. One that goes on after that is abandoned, in a
+thread or in a task: its attempt ends without it, and its slot comes back when its code ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from howdah.errors import BadInput
+from howdah.handler import Handler, Misfit
+from howdah.job import Claim
+from howdah.outcomes import Ending, Fail, HandBack, Outcome, Release
+from howdah.run.context import JobContext, current, lose
+from howdah.run.detach_task import disown
+from howdah.run.hooks import HookCalls
+from howdah.run.outcome_of import (
+    outcome_of_error,
+    outcome_of_failure,
+    outcome_of_timeout,
+    outcome_of_trouble,
+    outcome_of_value,
+)
+from howdah.run.process.runner import ProcessRunner
+from howdah.run.reports import Reports
+from howdah.run.thread_pool import Call, ThreadPool
+from howdah.safe_logging import log_named
+from howdah.text.reasons import describe, reason_of
+from howdah.tracing import Tracing
+
+_log = log_named("howdah.run")
+
+SLOW = 0.1  # seconds: attempts that are remembered for a moment after their end
+JUST_NOW = 1.0  # seconds: that moment
+CLEANUP = 5.0  # seconds that a cancelled handler gets to end
+
+
+class _Attempt:
+    """One job at work."""
+
+    __slots__ = (
+        "began",
+        "claim",
+        "context",
+        "ended",
+        "entered",
+        "in_thread",
+        "lost",
+        "released",
+        "started",
+        "task",
+        "timed_out",
+    )
+
+    def __init__(self, claim: Claim, context: JobContext) -> None:
+        self.claim = claim
+        self.context = context
+        self.began = time.monotonic()
+        self.started = False  # whether the database knows that it runs
+        self.lost = False
+        self.released = False
+        self.in_thread = False  # whether it takes one of the threads
+        self.timed_out = False
+        self.ended = False  # whether its outcome is decided; its code may go on
+        self.entered = False  # whether its task has begun
+        self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
+
+
+class Executor:
+    """The jobs at work, at most `slots` of them."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        reports: Reports,
+        *,
+        slots: int,
+        threads: int,
+        processes: int,
+        ended: Callable[[Ending], None],
+        freed: Callable[[], None],
+        tracing: Tracing | None = None,
+        hooks: HookCalls | None = None,
+    ) -> None:
+        self._handlers = handlers
+        self._reports = reports
+        self._slots = slots
+        self._ended = ended
+        self._freed = freed
+        self._telling = False  # whether `freed` is about to be called
+        self._tracing = tracing
+        self._hooks = hooks
+        self._running: dict[UUID, _Attempt] = {}
+        self._abandoned = 0  # threads that nobody can stop still take their slot
+        self._going_on: set[asyncio.Future[Any]] = set()  # and so do tasks
+        self._slow: deque[tuple[str, float, float]] = deque(maxlen=20)  # type, began, ended
+        self.in_threads: int = 0  # attempts in threads, also abandoned ones
+        self._thread_limit = min(threads, slots)
+        self._threads = ThreadPool(self._thread_limit)
+        self._isolated = ProcessRunner(processes, reports)
+        self._loop = asyncio.get_running_loop()
+        self._empty_context = copy_context()  # of no attempt: see _tell_soon
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def __contains__(self, id: UUID) -> bool:
+        return id in self._running
+
+    @property
+    def free(self) -> int:
+        """How many more jobs could start now."""
+        return self._slots - len(self._running) - self._abandoned - len(self._going_on)
+
+    @property
+    def free_in_threads(self) -> int:
+        """How many more jobs could start in threads now."""
+        return min(self.free, self._thread_limit - self.in_threads)
+
+    def held(self) -> list[tuple[UUID, int]]:
+        """Return the leases at work. Called from the heartbeat's thread."""
+        return [(a.claim.id, a.claim.attempt) for a in list(self._running.values())]
+
+    def types(self, for_seconds: float = 0) -> list[str]:
+        """Name the types at work for so long, or just ended. May be called in any thread."""
+        now = time.monotonic()
+        found = {
+            a.claim.job_type for a in list(self._running.values()) if now - a.began >= for_seconds
+        }
+        if for_seconds:
+            found.update(
+                job_type
+                for job_type, began, ended in list(self._slow)
+                if ended - began >= for_seconds and now - ended < JUST_NOW
+            )
+        return sorted(found)
+
+    def start(self, claim: Claim) -> None:
+        """Run one claimed job."""
+        if (before := self._running.get(claim.id)) is not None:
+            if before.claim.attempt == claim.attempt and not before.lost:
+                return  # the server crashed and forgot that we have it already
+            self.lose({claim.id})
+            self._leave_to_itself(before)
+        attempt = _Attempt(claim, JobContext(claim, self._reports))
+        self._running[claim.id] = attempt
+        if self._handlers[claim.job_type].run == "thread":
+            attempt.in_thread = True
+            self.in_threads += 1
+        if self._hooks is not None:
+            self._hooks.started(claim)
+        if self._tracing is not None:
+            self._start_traced(attempt, self._tracing)
+        elif (handler := self._handlers[claim.job_type]).threads_only:
+            self._start_in_thread(attempt, handler)
+        else:
+            attempt.task = self._loop.create_task(self._run(attempt))
+
+    def not_started(self, for_seconds: float) -> list[tuple[Claim, float]]:
+        """Return attempts at work for so long that the database should know, once each."""
+        before = time.monotonic() - for_seconds
+        fresh = [a for a in self._running.values() if not a.started and a.began <= before]
+        for attempt in fresh:
+            attempt.started = True
+        return [(a.claim, a.began) for a in fresh]
+
+    def lose(
+        self, ids: set[UUID], why: str = "it was cancelled or given to another worker"
+    ) -> None:
+        """Stop attempts whose lease is void; nothing of them will be settled."""
+        for id in ids:
+            if (attempt := self._running.get(id)) is not None and not attempt.lost:
+                attempt.lost = True
+                lose(attempt.context, why)
+                _log.warning(
+                    "job.lost id=%s type=%s attempt=%d: %s",
+                    id,
+                    attempt.claim.job_type,
+                    attempt.claim.attempt,
+                    why,
+                )
+                self._cancel(attempt)
+
+    def release_all(self) -> None:
+        """Stop everything and hand it back."""
+        for attempt in list(self._running.values()):
+            attempt.released = True
+            lose(attempt.context, "the worker stops")
+            self._cancel(attempt)
+
+    def abandon_all(self) -> None:
+        """Hand back what goes on although it was stopped."""
+        for attempt in list(self._running.values()):
+            self._leave_to_itself(attempt)
+
+    def _cancel(self, attempt: _Attempt) -> None:
+        assert attempt.task is not None
+        attempt.task.cancel()
+        if not attempt.entered:  # a task that is cancelled before its first step never begins
+            self._end(attempt, self._stopped(attempt, self._handlers[attempt.claim.job_type]))
+        else:
+            self._loop.call_later(CLEANUP, self._leave_to_itself, attempt)
+
+    async def drained(self, patience: float, hurry: asyncio.Event) -> None:
+        """Wait until nothing runs, patience is over, or there is a hurry."""
+        until = time.monotonic() + patience
+        hurried = asyncio.ensure_future(hurry.wait())
+        try:
+            while self._running and not hurry.is_set() and (left := until - time.monotonic()) > 0:
+                tasks = [a.task for a in self._running.values() if a.task is not None]
+                await asyncio.wait(
+                    [*tasks, hurried], timeout=left, return_when=asyncio.FIRST_COMPLETED
+                )
+        finally:
+            hurried.cancel()
+
+    async def close(self) -> None:
+        self._threads.close()
+        for task in self._going_on:
+            disown(task)
+        await self._isolated.close()
+
+    # ── one attempt ───────────────────────────────────────────────────────────────────────
+
+    async def _run(self, attempt: _Attempt) -> None:
+        attempt.entered = True
+        current.set(attempt.context)
+        claim = attempt.claim
+        handler = self._handlers[claim.job_type]
+        outcome: Outcome | None
+        try:
+            arguments = handler.decode(claim.data)
+        except BaseException as error:  # a type's own checks may raise anything
+            outcome = _outcome_of_bad_payload(error, handler)
+        else:
+            try:
+                if handler.awaits_only:  # what most jobs are, without a step between
+                    value = await handler.call(arguments, attempt.context)
+                    outcome = outcome_of_value(value, handler, claim)
+                else:
+                    outcome = await self._outcome(attempt, handler, arguments)
+            except asyncio.CancelledError:
+                outcome = self._stopped(attempt, handler)
+            except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
+                if self._hooks is not None:
+                    self._hooks.raised(claim, error)
+                outcome = outcome_of_error(error, handler, claim)
+        if attempt.timed_out:  # whatever it did with the cancellation
+            outcome = self._stopped(attempt, handler)
+        self._end(attempt, outcome)
+
+    def _end(self, attempt: _Attempt, outcome: Outcome | None) -> None:
+        if attempt.ended:
+            return  # it was abandoned
+        attempt.ended = True
+        claim = attempt.claim
+        if self._running.get(claim.id) is attempt:
+            del self._running[claim.id]
+        if attempt.in_thread:
+            attempt.in_thread = False
+            self.in_threads -= 1
+        if outcome is not None and not attempt.lost:
+            now = time.monotonic()
+            ending = Ending(claim, outcome, attempt.began, now)
+            if now - attempt.began > SLOW:
+                self._slow.append((claim.job_type, attempt.began, now))
+            if self._tracing is not None:
+                self._tell_tracing(self._tracing, ending)
+            self._ended(ending)
+        elif self._hooks is not None:
+            self._hooks.lost(claim, attempt.began)
+        if not attempt.context.lost:
+            lose(attempt.context, "its attempt has ended")
+        if not self._telling:
+            self._tell_soon()
+
+    def _tell_tracing(self, tracing: Tracing, ending: Ending) -> None:
+        try:
+            tracing.ended(ending)
+        except Exception as error:  # a span is lost, and no ending
+            _log.error("job.untraced id=%s error=%s", ending.claim.id, describe(error))
+
+    def _start_traced(self, attempt: _Attempt, tracing: Tracing) -> None:
+        """Run an attempt inside its span; if the tracing breaks, the attempt ends as failed."""
+
+        async def run() -> None:
+            attempt.entered = True
+            try:
+                await tracing.running(attempt.claim, partial(self._run, attempt))
+            except BaseException as error:
+                if self._running.get(attempt.claim.id) is not attempt:
+                    _log.error("job.untraced id=%s error=%s", attempt.claim.id, describe(error))
+                else:  # it has not ended: it may never have begun
+                    outcome = outcome_of_trouble("its tracing broke", error)
+                    self._end(attempt, Release() if attempt.released else outcome)
+
+        attempt.task = self._loop.create_task(run())
+
+    def _start_in_thread(self, attempt: _Attempt, handler: Handler) -> None:
+        """Run a plain function without a task of its own: it has a thread, and needs no more."""
+        try:
+            arguments = handler.decode(attempt.claim.data)
+        except BaseException as error:  # a type's own checks may raise anything
+            self._end(attempt, _outcome_of_bad_payload(error, handler))
+            return
+        try:
+            call = self._submit(attempt, handler, arguments)
+        except Exception as error:  # the system gives us no thread
+            self._end(attempt, outcome_of_error(error, handler, attempt.claim))
+        else:
+            attempt.entered = True
+            attempt.task = call.future
+            call.future.add_done_callback(partial(self._thread_ended, attempt, handler, call))
+
+    def _thread_ended(
+        self, attempt: _Attempt, handler: Handler, call: Call, future: asyncio.Future[Any]
+    ) -> None:
+        outcome: Outcome | None
+        try:
+            outcome = outcome_of_value(future.result(), handler, attempt.claim)
+        except asyncio.CancelledError:
+            if not call.ended:
+                self._abandon(attempt, call)
+            outcome = self._stopped(attempt, handler)
+        except BaseException as error:
+            if self._hooks is not None:
+                self._hooks.raised(attempt.claim, error)
+            outcome = outcome_of_error(error, handler, attempt.claim)
+        self._end(attempt, outcome)
+
+    def _submit(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Call:
+        context = copy_context()  # so that the thread sees what surrounds the attempt
+        context.run(current.set, attempt.context)
+        return self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
+
+    def _tell_soon(self) -> None:
+        """Say that slots are free, once for all jobs that end in this turn of the loop."""
+        self._telling = True
+        # a job that starts now must not inherit what the one that ended has set
+        self._loop.call_soon(self._tell, context=self._empty_context)
+
+    def _tell(self) -> None:
+        self._telling = False
+        self._freed()
+
+    async def _outcome(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Outcome:
+        timeout = handler.rules.timeout
+        if handler.run == "process":
+            return await self._isolated.run(handler, attempt.claim, timeout)
+        if timeout is None:
+            return outcome_of_value(
+                await self._call(attempt, handler, arguments), handler, attempt.claim
+            )
+        timer = self._loop.call_later(timeout.total_seconds(), self._time_out, attempt)
+        try:
+            value = await self._call(attempt, handler, arguments)
+        finally:
+            timer.cancel()
+        return outcome_of_value(value, handler, attempt.claim)
+
+    def _time_out(self, attempt: _Attempt) -> None:
+        """Its time is up: from now on nothing but that decides how it ends."""
+        if not attempt.lost:
+            attempt.timed_out = True
+            lose(attempt.context, "it timed out")
+            self._cancel(attempt)
+
+    async def _call(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Any:
+        if handler.run == "async":
+            return await handler.call(arguments, attempt.context)
+        call = self._submit(attempt, handler, arguments)
+        try:
+            return await call.future
+        except asyncio.CancelledError:
+            if not call.ended:
+                self._abandon(attempt, call)
+            raise
+
+    def _abandon(self, attempt: _Attempt, call: Call) -> None:
+        """Leave a thread to itself; its slot comes back when it ends."""
+        self._abandoned += 1
+        self.in_threads += 1
+        claim = attempt.claim
+        _log.warning("job.abandoned id=%s type=%s: its thread goes on", claim.id, claim.job_type)
+
+        def ended() -> None:
+            self._abandoned -= 1
+            self.in_threads -= 1
+            if not self._telling:
+                self._tell_soon()
+
+        call.then = ended
+
+    def _leave_to_itself(self, attempt: _Attempt) -> None:
+        """End an attempt whose handler has not ended; its slot comes back when that does."""
+        task = attempt.task
+        if attempt.ended or task is None:
+            return
+        claim = attempt.claim
+        _log.warning(
+            "job.abandoned id=%s type=%s: its handler goes on although it was cancelled",
+            claim.id,
+            claim.job_type,
+        )
+        self._going_on.add(task)
+        task.add_done_callback(self._ended_by_itself)
+        self._end(attempt, self._stopped(attempt, self._handlers[claim.job_type], abandoned=True))
+
+    def _ended_by_itself(self, task: asyncio.Future[Any]) -> None:
+        self._going_on.discard(task)
+        if not self._telling:
+            self._tell_soon()
+
+    def _stopped(
+        self, attempt: _Attempt, handler: Handler, *, abandoned: bool = False
+    ) -> Outcome | None:
+        """Tell why an attempt was cancelled: by us, or by something inside the handler."""
+        if attempt.lost:
+            return None
+        if attempt.timed_out:
+            goes_on = "thread" if handler.run == "thread" else "handler" if abandoned else ""
+            aftermath = f"; its {goes_on} goes on by itself" if goes_on else ""
+            return outcome_of_timeout(handler, attempt.claim, aftermath)
+        if attempt.released:
+            return Release()
+        return outcome_of_failure(
+            "CancelledError: something inside the handler was cancelled",
+            None,
+            retry=True,
+            handler=handler,
+            claim=attempt.claim,
+        )
+
+
+def _outcome_of_bad_payload(error: BaseException, handler: Handler) -> Outcome:
+    if isinstance(error, Misfit):
+        return HandBack(reason_of(error), None if error.by_name else handler.signature)
+    if isinstance(error, BadInput):
+        return Fail(reason_of(error))
+    return outcome_of_trouble("the payload could not be read", error)

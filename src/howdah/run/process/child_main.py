@@ -1,0 +1,207 @@
+"""Child: the other end of minder.py, started by process.py with the numbers of PIPE and TRAY.
+
+Takes one job after another from its tray, says that it begins, runs the handler, and says how it
+ended. The handler's function is found by name in a module that is imported here, so only what the
+program defines can run. When the worker dies, so does this process, in the middle of whatever
+it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import signal
+import socket
+import sys
+import threading
+from functools import cache
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from queue import SimpleQueue
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from howdah.handler import Handler
+from howdah.job import Claim
+from howdah.outcomes import Cancel, Complete, Fail, Retry, Snooze
+from howdah.run.context import JobContext, current, lose
+from howdah.run.outcome_of import outcome_of_error, outcome_of_value
+from howdah.run.process import protocol
+from howdah.run.process.import_check import IMPORTED_MAIN
+from howdah.run.process.inbox import THROUGH_THE_PIPE, TrayOfChild
+from howdah.run.report_checks import check_event, check_progress
+from howdah.text.reasons import describe, reason_of
+
+_STARTED = protocol.frame(protocol.Started())
+_NO_MESSAGE = (msgspec.MsgspecError, RecursionError, ValueError)
+_main: str | None = None
+
+
+class _Pipe:
+    """The worker's end, as a reporter."""
+
+    def __init__(self, pipe: socket.socket) -> None:
+        self._pipe = pipe
+        self._lock = threading.Lock()
+
+    def send(self, message: protocol.FromChild) -> None:
+        self.write(protocol.frame(message))
+
+    def write(self, framed: bytes) -> None:
+        with self._lock:
+            self._pipe.sendall(framed)
+
+    def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
+        self.send(protocol.Progress(*check_progress(percent, stage)))
+
+    def emit(self, claim: Claim, kind: str, data: object) -> None:
+        self.send(protocol.Emit(*check_event(kind, data)))
+
+    def receive(self) -> protocol.ToChild | None:
+        header = self._exactly(protocol.HEADER)
+        if header is None:
+            return None
+        body = self._exactly(protocol.length(header))
+        return None if body is None else protocol.to_child.decode(body)
+
+    def _exactly(self, size: int) -> bytes | None:
+        parts: list[bytes] = []
+        while size:
+            try:
+                part = self._pipe.recv(min(size, 65536))
+            except ConnectionError:  # it died before it had read all we said
+                return None
+            if not part:
+                return None
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+@cache
+def _handler(module: str, qualname: str) -> Handler:
+    found: Any = import_module(module) if module != "__main__" else _program()
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    handler = getattr(found, "handler", None)
+    if not isinstance(handler, Handler):
+        raise LookupError(
+            f"{module}.{qualname} is not a registered job there: a process handler must be "
+            "defined at the top level of a module"
+        )
+    return handler
+
+
+def _program() -> ModuleType:
+    """Import the file the worker was started as, under a name that is not `__main__`."""
+    if _main is None:
+        raise LookupError("the handler is defined in a program that has no file to import")
+    name = IMPORTED_MAIN
+    is_named = _main.endswith((".py", ".pyc"))  # a program may have any name
+    loader = None if is_named else SourceFileLoader(name, _main)
+    spec = spec_from_file_location(name, _main, loader=loader)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _do(job: protocol.Do, pipe: _Pipe) -> protocol.Ended:
+    try:
+        handler = _handler(job.module, job.qualname)
+    except BaseException as error:
+        line = reason_of(f"cannot load the handler: {describe(error)}")
+        return protocol.Raised(line, None, False)
+    context = JobContext(job.claim, pipe)
+    around = current.set(context)
+    try:
+        arguments = handler.decode(job.claim.data)
+        value = handler.call(arguments, context)
+        if inspect.isawaitable(value):
+            value = asyncio.run(_awaited(value))
+        outcome = outcome_of_value(value, handler, job.claim)
+    except BaseException as error:
+        outcome = outcome_of_error(error, handler, job.claim)
+    current.reset(around)
+    lose(context, "its attempt has ended")  # what it left running must not speak for the next
+    match outcome:
+        case Complete(result):
+            return protocol.Returned(result)
+        case Retry() if outcome.traceback is not None:
+            return protocol.Raised(outcome.reason, outcome.traceback, True)
+        case Fail():
+            return protocol.Raised(outcome.reason, outcome.traceback, False)
+        case Retry() | Snooze():
+            after = None if outcome.after is None else outcome.after.total_seconds()
+            word = "Retry" if isinstance(outcome, Retry) else "Snooze"
+            return protocol.Said(word, outcome.reason, after)
+        case Cancel():
+            return protocol.Said("Cancel", outcome.reason, None)
+        case _:
+            raise AssertionError(outcome)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _listen(pipe: _Pipe, large: SimpleQueue[protocol.Do]) -> None:
+    """Hear the worker in a thread of its own: when it dies, the handler at work dies too."""
+    try:
+        while isinstance(job := pipe.receive(), protocol.Do):
+            large.put(job)
+    except _NO_MESSAGE:
+        os._exit(1)  # whoever that was, it is no worker of ours
+    os._exit(0)
+
+
+def _serve(pipe: _Pipe, tray: TrayOfChild, large: SimpleQueue[protocol.Do]) -> None:
+    """Do what lies on the tray. How a job ended is said together with the next one's beginning."""
+    this_process, said = os.getpid(), b""
+    while True:
+        packet = tray.take_at_once()
+        if packet is None:
+            if said:
+                pipe.write(said)
+                said = b""
+            packet = tray.take()
+        pipe.write(said + _STARTED)
+        job = large.get() if packet == THROUGH_THE_PIPE else _job(packet)
+        said = protocol.frame(_do(job, pipe))
+        if os.getpid() != this_process:
+            os._exit(0)  # the handler has forked, and this is not the one that was asked
+
+
+def _job(packet: bytes) -> protocol.Do:
+    try:
+        job = protocol.to_child.decode(packet)
+    except _NO_MESSAGE:
+        os._exit(1)
+    if not isinstance(job, protocol.Do):
+        os._exit(1)
+    return job
+
+
+def main() -> None:
+    global _main
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    del sys.argv[3:]  # where howdah was found, which no handler needs to know
+    for end in sys.argv[1:]:
+        os.set_inheritable(int(end), False)  # programs that a handler starts have no part in this
+    pipe = _Pipe(socket.socket(fileno=int(sys.argv[1])))
+    tray = TrayOfChild(int(sys.argv[2]))
+    begin = pipe.receive()
+    assert isinstance(begin, protocol.Begin)
+    sys.path[:] = begin.path
+    _main = begin.main
+    if begin.log is not None:
+        begin.log.begin()
+    large: SimpleQueue[protocol.Do] = SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, large), daemon=True).start()
+    pipe.send(protocol.Ready())
+    _serve(pipe, tray, large)

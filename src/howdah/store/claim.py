@@ -1,0 +1,85 @@
+"""Claim: the calls that take jobs from the line, and list what a worker holds.
+
+In SQL  sql/40_claim/
+
+A claim need not wait for the disk: after a crash it is at worst done again (howdah.relaxed()).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from howdah.job import Claim, Job
+from howdah.store.rows import JOB_COLUMNS, job_from
+from howdah.store.store import Store
+
+if TYPE_CHECKING:
+    pass
+
+_CLAIM_COLUMNS = """
+    id, job_type, priority, data, attempts, max_attempts, date_part('epoch', place),
+    date_part('epoch', created_at), date_part('epoch', claimed_at)
+"""
+_CLAIM = f"""
+    select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
+"""  # noqa: S608 - nothing but the column list is put in
+_CLAIM_TRACED = _CLAIM.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
+_CLAIM_NEXT = f"select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim_next($1, $2, $3)"  # noqa: S608
+_CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
+
+
+class ScanRanges(NamedTuple):
+    """Parts of lines to claim from; see sql/40_claim/claim.sql."""
+
+    job_types: list[str]
+    after_ranks: list[int]
+    after_places: list[Any]
+    after_ids: list[UUID]
+    until_ranks: list[int]
+
+
+async def claim(
+    store: Store, worker_id: str, batch_size: int, line: ScanRanges, in_turn: bool = True
+) -> list[Claim]:
+    sql = _CLAIM if store.tracing is None else _CLAIM_TRACED
+    rows = await store.fetch(sql, worker_id, batch_size, *line, in_turn)
+    return [Claim(*row) for row in rows]
+
+
+async def claim_next(store: Store, worker_id: str, batch_size: int, job_type: str) -> list[Claim]:
+    sql = _CLAIM_NEXT if store.tracing is None else _CLAIM_NEXT_TRACED
+    return [Claim(*row) for row in await store.fetch(sql, worker_id, batch_size, job_type)]
+
+
+async def claim_job_batch(
+    store: Store, worker_id: str, job_types: Sequence[str], batch_size: int
+) -> list[Job]:
+    rows = await store.fetch(
+        f"select {JOB_COLUMNS} from howdah.claim_job_batch($1, $2, $3)",  # noqa: S608
+        worker_id,
+        list(job_types),
+        batch_size,
+    )
+    return [job_from(row) for row in rows]
+
+
+async def fail_unreadable(
+    store: Store, worker_id: str, job_types: Sequence[str]
+) -> list[tuple[UUID, str]]:
+    """Fail the jobs of these types that cannot be read; returns each with the reason."""
+    rows = await store.fetch(
+        "select id, error from howdah.fail_unreadable($1, $2)", worker_id, list(job_types)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+async def held(store: Store, worker_id: str) -> list[tuple[UUID, int]]:
+    """Return the attempts that the database says a worker holds."""
+    rows = await store.fetch(
+        "select id, attempts from howdah.jobs "
+        "where worker_id = $1 and status in ('claimed', 'running')",
+        worker_id,
+    )
+    return [(row[0], row[1]) for row in rows]

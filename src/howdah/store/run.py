@@ -1,0 +1,98 @@
+"""Run: the calls about running jobs: start, progress, events, and the beat of a worker.
+
+In SQL  sql/50_run/
+
+None of them waits for the disk: after a crash they are at worst done again (howdah.relaxed()).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from howdah.job import Claim
+from howdah.store.store import Store, fetch_ids
+
+if TYPE_CHECKING:
+    from howdah.store.store import Connection
+
+
+async def start(store: Store, worker_id: str, running: Sequence[tuple[Claim, float]]) -> set[UUID]:
+    """Mark attempts as running; each comes with the monotonic time its handler began."""
+    now = time.monotonic()
+    return await fetch_ids(
+        store,
+        "select s.* from howdah.relaxed(), howdah.start($1, $2, $3, $4) as s",
+        worker_id,
+        [claim.id for claim, _ in running],
+        [claim.attempt for claim, _ in running],
+        [timedelta(seconds=now - began) for _, began in running],
+    )
+
+
+async def progress(
+    store: Store, worker_id: str, reports: Sequence[tuple[Claim, int | None, str | None]]
+) -> set[UUID]:
+    return await fetch_ids(
+        store,
+        "select p.* from howdah.relaxed(), howdah.progress($1, $2, $3, $4, $5) as p",
+        worker_id,
+        [claim.id for claim, _, _ in reports],
+        [claim.attempt for claim, _, _ in reports],
+        [percent for _, percent, _ in reports],
+        [stage for _, _, stage in reports],
+    )
+
+
+async def emit(store: Store, worker_id: str, events: Sequence[tuple[Claim, str, str]]) -> set[UUID]:
+    return await fetch_ids(
+        store,
+        "select e.* from howdah.relaxed(), howdah.emit($1, $2, $3, $4, $5) as e",
+        worker_id,
+        [claim.id for claim, _, _ in events],
+        [claim.attempt for claim, _, _ in events],
+        [kind for _, kind, _ in events],
+        [data for _, _, data in events],
+    )
+
+
+async def beat(
+    connection: Connection,
+    worker_id: str,
+    held: Sequence[tuple[UUID, int]],
+    silent_after: timedelta,
+    info: str | None,
+) -> set[UUID]:
+    """Say that the worker lives; returns which of the held attempts it has lost."""
+    rows = await connection.fetch(
+        "select b.* from howdah.relaxed(), howdah.beat($1, $2, $3, $4, $5) as b",
+        worker_id,
+        [id for id, _ in held],
+        [attempt for _, attempt in held],
+        silent_after,
+        info,
+    )
+    return {row[0] for row in rows}
+
+
+async def beat_for_another(
+    connection: Connection, worker_id: str, silent_after: timedelta, held_up: float
+) -> None:
+    """Say that a worker lives that cannot say it itself; since when, and the types it holds."""
+    await connection.execute(
+        "select from howdah.relaxed(), howdah.workers as w, "
+        "howdah.beat(w.id, p_silent_after => $2, p_info => w.info || jsonb_build_object('held_up', "
+        "jsonb_build_object('seconds', $3::float8, 'now', true, 'types', array(select distinct "
+        "j.job_type from howdah.jobs_live as j where j.worker_id = w.id order by 1 limit 5)))) "
+        "where w.id = $1",
+        worker_id,
+        silent_after,
+        held_up,
+    )
+
+
+async def leave(store: Store, worker_id: str) -> None:
+    await store.fetchval("select howdah.leave($1)", worker_id)

@@ -1,0 +1,85 @@
+"""Upkeep: the calls that promote, recover, requeue and prune.
+
+In SQL  sql/70_upkeep/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from howdah.states import State
+from howdah.store.store import Store, fetch_ids
+
+if TYPE_CHECKING:
+    pass
+
+
+async def requeue(store: Store, ids: Sequence[UUID], attempts: int) -> set[UUID]:
+    return await fetch_ids(store, "select howdah.requeue($1, $2)", list(ids), attempts)
+
+
+class Recovered(NamedTuple):
+    """A job taken from a worker that fell silent."""
+
+    id: UUID
+    status: State
+    worker_id: str
+
+
+async def recover_stale_jobs(store: Store, timeout: timedelta) -> list[Recovered]:
+    rows = await store.fetch(
+        "select id, status, worker_id from howdah.recover_stale_jobs($1)", timeout
+    )
+    return [Recovered(row[0], State(row[1]), row[2]) for row in rows]
+
+
+class UpkeepResult(NamedTuple):
+    """What one round of upkeep did."""
+
+    promoted: int
+    recovered: int
+    failed: int
+    silent_workers: list[str]
+    next_due_in: timedelta | None
+
+
+async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> UpkeepResult | None:
+    """Do one round of upkeep; None when another worker is at it."""
+    rows = await store.fetch(
+        "select promoted, recovered, failed, silent_workers, next_due_in "
+        "from howdah.relaxed(), howdah.upkeep($1, $2)",
+        timeout,
+        worker_id,
+    )
+    if not rows:
+        return None
+    promoted, recovered, failed, silent_workers, next_due_in = rows[0]
+    return UpkeepResult(promoted, recovered, failed, silent_workers or [], next_due_in)
+
+
+async def promote_due(store: Store, worker_id: str) -> tuple[int, timedelta | None] | None:
+    """Promote, and say how long the next job has to wait; None when another worker is at it."""
+    rows = await store.fetch(
+        "select promoted, next_due_in from howdah.relaxed(), howdah.promote_due($1)", worker_id
+    )
+    return (rows[0][0], rows[0][1]) if rows else None
+
+
+async def promote(store: Store, limit: int = 1000) -> int:
+    return await store.fetchval("select count(*) from howdah.promote($1)", limit)
+
+
+A_STEP = 600.0  # seconds to carry many strays to their day
+
+
+async def prune(store: Store, keep: timedelta | None = None) -> list[str]:
+    """Forget what is old and make room for the days ahead; returns what was dropped."""
+    dropped = await store.fetch("select howdah.prune($1)", keep)
+    async with store.acquire() as connection:
+        # in steps, each with time of its own: giving one up would only do it all again
+        while await connection.fetch("select howdah.prepare_days()", timeout=A_STEP):
+            pass
+    return [row[0] for row in dropped]

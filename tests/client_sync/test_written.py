@@ -24,7 +24,7 @@ PAIRS: list[tuple[Any, Any]] = [
     (Registration, SyncRegistration),
     (Worker, SyncWorker),
 ]
-PLUMBING = {"another", "follower", "conn", "on"}
+PLUMBING = {"for_other_loop", "follower", "conn", "on"}
 
 
 def public(cls: type) -> dict[str, Any]:
@@ -108,6 +108,6 @@ def test_a_new_verb_makes_the_file_out_of_date_and_is_written(tmp_path: Path) ->
     assert (
         "    def polish(self, shine: int = 3) -> SyncHandle[str]:\n"
         '        """Polish."""\n'
-        "        return SyncHandle(portal.run(self._twin.queue.polish(shine)).id, self._twin)\n"
+        "        return SyncHandle(portal.run(self._bridge.queue.polish(shine)).id, self._bridge)\n"
     ) in written
     assert tool(root, "--check").returncode == 0

@@ -97,5 +97,5 @@ async def test_who_is_rung_all_the_time_still_looks_at_everything(
     assert await bell.wait() == ["mail"]
     await queue.store.fetchval("select howdah.wake($1)", ["mail"])
     await eventually(lambda: bell._rung)  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(wakeup, "GLANCE", 0.0)  # as if it had been rung for so long
+    monkeypatch.setattr(wakeup, "RECHECK", 0.0)  # as if it had been rung for so long
     assert await bell.wait() == []

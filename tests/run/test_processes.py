@@ -375,7 +375,7 @@ DIES_BEFORE_IT_BEGINS = """
 import os, socket, sys
 from howdah.run.process import protocol
 with socket.socket(fileno=int(sys.argv[1])) as pipe:
-    pipe.sendall(frames.frame(frames.Ready()))
+    pipe.sendall(protocol.frame(protocol.Ready()))
     os.read(int(sys.argv[2]), 100_000)
     os._exit(1)
 """

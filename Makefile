@@ -9,10 +9,10 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo clean test test-matrix test-ha soak check audit lock format states sync docs pictures sql bench bench-quick bench-bad-days bench-memory bench-delays bench-growth bench-dashboard
+.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-quick bench-bad-days bench-memory bench-delays bench-growth bench-dashboard
 
 help:  ## print this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-15s  %s\n", $$1, $$2 }'
 
 setup: $(READY)  ## make the virtual environment (every other target does it by itself)
 
@@ -30,6 +30,9 @@ $(READY): $(BASE) requirements/dev.txt
 	@$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $(READY)
 
+hooks: $(READY)  ## check every commit of this clone before it is made, with pre-commit
+	$(BIN)/pre-commit install
+
 demo: $(BASE)  ## see the product on a PostgreSQL of its own, in half a minute
 	@$(RUN) howdah demo
 
@@ -37,8 +40,12 @@ test: $(READY)  ## run the tests on a real PostgreSQL
 	@$(RUN) tests.support.debian
 	$(RUN) pytest -n 4 --dist loadgroup -q
 
-test-matrix: $(READY)  ## run the engine's tests on PostgreSQL 14, 15, 16, 17 and 18
-	$(BIN)/python tools/test_matrix.py
+# What it leaves out is listed in tests/support/fast.py, and printed at its end.
+test-fast: $(READY)  ## run the tests of the inner loop, in two minutes, and say what was left out
+	$(RUN) pytest -n 4 --dist loadgroup -q -p tests.support.fast $(PYTEST)
+
+test-matrix: $(READY)  ## run the engine's tests on PostgreSQL 14, 15, 16, 17 and 18 (POSTGRES="14 18", PYTEST=...)
+	$(BIN)/python tools/test_matrix.py $(POSTGRES) $(if $(PYTEST),-- $(PYTEST))
 
 # Patroni has an environment of its own: nothing of it is ever imported here.
 HA := .ha/.ready
@@ -97,6 +104,9 @@ sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
 	@mkdir -p dist
 	$(RUN) howdah sql > dist/howdah.sql
 	@echo dist/howdah.sql
+
+release: $(READY)  ## check the tree and build the sdist and the wheel in dist/; uploads nothing
+	$(BIN)/python tools/release.py
 
 bench: $(READY)  ## measure howdah and its peers in one run: half an hour on a quiet machine
 	$(RUN) bench.compare $(BENCH)

@@ -40,6 +40,7 @@ def insert_unreadable(db: Database, priority: int = 100) -> UUID:
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_no_door_lets_it_in(db: Database) -> None:
     for sql in (
         f"select enqueue('mail', {UNREADABLE})",
@@ -55,6 +56,7 @@ def test_no_door_lets_it_in(db: Database) -> None:
     assert set(db.counted()) == {("other", State.PENDING)}
 
 
+@pytest.mark.slow
 async def test_the_worker_sets_it_aside_and_goes_on(queue: Queue, unguarded: Database) -> None:
     @queue.job
     async def mail(n: int = 0) -> None: ...
@@ -72,6 +74,7 @@ async def test_the_worker_sets_it_aside_and_goes_on(queue: Queue, unguarded: Dat
         assert (job.attempts, job.data) == (1, {})
 
 
+@pytest.mark.slow
 async def test_who_claims_by_hand_gets_the_others(queue: Queue, unguarded: Database) -> None:
     bad = insert_unreadable(unguarded, priority=150)
     fine = await queue.enqueue("mail", {"n": 1})

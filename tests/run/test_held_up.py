@@ -51,6 +51,7 @@ def worker(dsn: str, folder: Path, *options: str) -> Generator[subprocess.Popen[
             process.kill()
 
 
+@pytest.mark.slow
 async def test_a_handler_that_holds_the_gil_is_not_run_twice_and_is_named(
     dsn: str, queue: Queue, tmp_path: Path
 ) -> None:

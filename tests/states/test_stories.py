@@ -506,6 +506,7 @@ class Stories(RuleBasedStateMachine):
         assert self.db.depth() == self.db.counted()
 
 
+@pytest.mark.slow
 def test_any_story_ends_as_the_model_says(db: Database) -> None:
     class OnThisDatabase(Stories):
         def __init__(self) -> None:
@@ -542,6 +543,7 @@ ACTS: dict[str, Callable[[Stories, Chosen], None]] = {
 
 
 @pytest.mark.parametrize("verb", ACTS)
+@pytest.mark.slow
 def test_every_verb_meets_every_state_with_every_kind_of_lease(db: Database, verb: str) -> None:
     met: set[Meeting] = set()
     expected = {meeting for meeting in MEETINGS if meeting[0] == verb}

@@ -26,6 +26,8 @@ from tests.support.catalog import catalog
 from tests.support.databases import Databases
 from tests.support.processes import ROOT
 
+pytestmark = pytest.mark.slow
+
 GUIDE = (ROOT / "docs/guides/migrations.md").read_text(encoding="utf-8")
 SETTINGS = """
     select name, setting from pg_settings

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/testing.md"
 FILES = re.compile(r"```python\n# (\S+\.py)\n(.*?)```", re.DOTALL)
 
@@ -17,6 +19,7 @@ def test_every_block_of_python_is_a_file() -> None:
     assert len(FILES.findall(text)) == text.count("```python")
 
 
+@pytest.mark.slow
 def test_the_files_of_the_guide_pass(tmp_path: Path) -> None:
     for name, content in FILES.findall(GUIDE.read_text(encoding="utf-8")):
         (tmp_path / name).write_text(content, encoding="utf-8")

@@ -80,11 +80,13 @@ def test_right_use_is_exactly_typed(reported: Reported) -> None:
     assert reported["right.py"] == set()
 
 
+@pytest.mark.slow
 def test_exactly_the_wrong_calls_are_reported(reported: Reported) -> None:
     assert len(marked_wrong()) > 30
     assert reported["wrong.py"] == marked_wrong()
 
 
+@pytest.mark.slow
 def test_every_public_name_has_a_complete_type(folder: Path) -> None:
     said: dict[str, Any] = json.loads(
         run(folder, "pyright", "--verifytypes", "howdah", "--ignoreexternal", "--outputjson")

@@ -14,6 +14,8 @@ import sqlalchemy as sa
 from howdah import BadInput, Draft, JobNotFound, PayloadTooLarge, Queue, State
 from tests.enqueue.ways import ASYNC_OR_BLOCKING, AsyncWay, psycopg_async_connection
 
+pytestmark = pytest.mark.slow
+
 EVIL = {"%s": "100 % of :name, $1, {}", "'": '"\\u0000 \\\\', "🐘": [None, True, 2**70, 0.1]}
 
 _LIMIT = "max_payload_bytes"

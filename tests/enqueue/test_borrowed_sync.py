@@ -20,6 +20,8 @@ from tests.enqueue.ways import (
     sqlalchemy_connection,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sync(dsn: str) -> Generator[SyncQueue]:

@@ -18,6 +18,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 from howdah import Draft, Fail, Queue, Retry, SyncQueue
 from howdah.metrics.otel import trace
 
+pytestmark = pytest.mark.slow
+
 
 class Recorded:
     """A provider, and the spans that ended."""

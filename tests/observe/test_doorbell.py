@@ -16,6 +16,8 @@ from howdah.store import wakeup
 from howdah.store.wakeup import Wakeup
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 A_DAY = 86400.0
 
 

@@ -278,6 +278,7 @@ async def _ended(queue: Queue, jobs: int) -> bool:
     return sum(n for state, n in counts.items() if state.finished) == jobs
 
 
+@pytest.mark.slow
 async def test_a_worker_that_is_asked_to_drain_stops(queue: Queue) -> None:
     @queue.job
     async def work() -> None: ...

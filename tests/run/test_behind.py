@@ -13,6 +13,8 @@ from howdah.job import Claim
 from howdah.store import Store
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def every_look_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:

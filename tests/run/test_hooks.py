@@ -32,6 +32,8 @@ from howdah.run import hooks
 from tests.run import process_jobs
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 SOON = Backoff(first=timedelta())
 GUIDE = Path(__file__).parents[2] / "docs/guides/metrics.md"
 

@@ -13,6 +13,8 @@ from howdah.worker import Worker
 from tests.run import hostile_jobs
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 WAYS: list[tuple[Run, float | None]] = [
     ("async", None),
     ("async", 60),

@@ -437,6 +437,7 @@ async def test_closing_leaves_no_child(tmp_path: Path) -> None:
             await visitor
 
 
+@pytest.mark.slow
 async def test_whatever_happens_no_job_runs_twice(tmp_path: Path) -> None:
     """Many jobs, some of which die, time out or are cancelled at any moment."""
     chance = random.Random(1)

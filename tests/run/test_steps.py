@@ -27,6 +27,8 @@ from howdah.tracing import Drafts
 from tests.run import hostile_jobs
 from tests.run.test_hostile_handlers import SLOTS, works_on
 
+pytestmark = pytest.mark.slow
+
 BROKEN = RuntimeError("broken on purpose")
 RUNS: list[Run] = ["async", "thread", "process"]
 

@@ -17,6 +17,8 @@ from howdah import JobContext, JobFailed, Queue, StaleLease, State
 from howdah.run import executor
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 SHORT = timedelta(milliseconds=50)
 
 

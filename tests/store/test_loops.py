@@ -17,6 +17,8 @@ import pytest
 from howdah import BadInput, Queue, Unreachable
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 CONNECTIONS = """
     select count(*) from pg_stat_activity
     where application_name = 'howdah' and datname = current_database()

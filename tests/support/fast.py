@@ -2,7 +2,8 @@
 
 A pytest plugin (`-p tests.support.fast`). LEFT_OUT is the only list: the selection and the message
 at the end of the run both come from it. tests/surface/test_fast.py compares it with the tests that
-pytest collects. A test that takes more than a second on a quiet machine gets the mark `slow`.
+pytest collects. On a quiet machine, a test of more than two seconds gets the mark `slow`, and so
+does a file of more than ten.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ LEFT_OUT = (
     LeftOut("top", "the terminal view"),
     LeftOut("web", "the dashboard in a real browser"),
     LeftOut("plan", "tables of a million rows", is_mark=True),
-    LeftOut("slow", "more than a second each", is_mark=True),
+    LeftOut("slow", "long tests, and files with many of them", is_mark=True),
 )
 FOLDERS = {TESTS / part.name for part in LEFT_OUT if not part.is_mark}
 MARKS = [part.name for part in LEFT_OUT if part.is_mark]

@@ -15,6 +15,8 @@ import pytest
 
 from howdah import BadInput, Lease, Queue
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[[Any, Any], Any]
 
 CLUMSY: dict[str, Any] = {

@@ -12,6 +12,8 @@ import pytest
 
 from howdah import embedded
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 SAID = {

@@ -10,6 +10,8 @@ import pytest
 
 from howdah import BadInput, JobContext, Queue, SyncQueue
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[[Any], Awaitable[Any]]
 
 WRONG: dict[str, tuple[Call, str]] = {

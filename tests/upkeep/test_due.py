@@ -17,6 +17,8 @@ from howdah import Backoff, Queue, Snooze, Worker
 from howdah.states import State
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 HOUR = timedelta(hours=1)
 SOON = 0.3  # seconds
 INSERT = "insert into howdah.jobs (job_type, run_at) values ('mail', now() + $1::interval)"

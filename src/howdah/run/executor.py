@@ -1,13 +1,13 @@
-"""Attempts: the jobs at work in this worker, each in its way, and how to stop them.
+"""Executor: run the claimed jobs of this worker, and stop them.
 
-Comes after   claim    which hands over one `Claim` per attempt
+Comes after   claim    which gives one `Claim` per attempt
 Comes before  settle   which gets one `Ending` per attempt
 
-Whatever a handler does, its attempt ends in exactly one `Ending`, or in none when the job
-was lost: then there is nothing left to settle and only the log hears of it.
+Every attempt ends in exactly one `Ending`, whatever its handler does. The exception is a lost job:
+it has nothing left to settle, and only the log mentions it.
 
-A handler that is cancelled has a while to clean up. One that goes on after that is abandoned, in a
-thread or in a task: its attempt ends without it, and its slot comes back when its code ends.
+A cancelled handler gets some seconds to clean up. If it still runs after that, it is abandoned: its
+attempt ends without it, and its slot is free again when its code ends.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from howdah.tracing import Tracing
 
 _log = log_named("howdah.run")
 
-SLOW = 0.1  # seconds: attempts that are remembered for a moment after their end
-JUST_NOW = 1.0  # seconds: that moment
+SLOW = 0.1  # seconds: an attempt that took longer is remembered after its end
+JUST_NOW = 1.0  # seconds for which it is remembered
 CLEANUP = 5.0  # seconds that a cancelled handler gets to end
 
 
 class _Attempt:
-    """One job at work."""
+    """One running job."""
 
     __slots__ = (
         "began",
@@ -73,15 +73,15 @@ class _Attempt:
         self.started = False  # whether the database knows that it runs
         self.lost = False
         self.released = False
-        self.in_thread = False  # whether it takes one of the threads
+        self.in_thread = False  # whether it uses one of the threads
         self.timed_out = False
-        self.ended = False  # whether its outcome is decided; its code may go on
+        self.ended = False  # whether its outcome is decided; its code may still run
         self.entered = False  # whether its task has begun
         self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
 
 class Executor:
-    """The jobs at work, at most `slots` of them."""
+    """Runs at most `slots` jobs at the same time."""
 
     def __init__(
         self,
@@ -105,15 +105,15 @@ class Executor:
         self._tracing = tracing
         self._hooks = hooks
         self._running: dict[UUID, _Attempt] = {}
-        self._abandoned = 0  # threads that nobody can stop still take their slot
-        self._going_on: set[asyncio.Future[Any]] = set()  # and so do tasks
+        self._abandoned = 0  # abandoned threads; each still takes a slot
+        self._going_on: set[asyncio.Future[Any]] = set()  # abandoned tasks; they do the same
         self._slow: deque[tuple[str, float, float]] = deque(maxlen=20)  # type, began, ended
         self.in_threads: int = 0  # attempts in threads, also abandoned ones
         self._thread_limit = min(threads, slots)
         self._threads = ThreadPool(self._thread_limit)
         self._isolated = ProcessRunner(processes, reports)
         self._loop = asyncio.get_running_loop()
-        self._empty_context = copy_context()  # of no attempt: see _tell_soon
+        self._empty_context = copy_context()  # belongs to no attempt: see _tell_soon
 
     def __len__(self) -> int:
         return len(self._running)
@@ -132,30 +132,30 @@ class Executor:
         return min(self.free, self._thread_limit - self.in_threads)
 
     def held(self) -> list[tuple[UUID, int]]:
-        """Return the leases at work. Called from the heartbeat's thread."""
+        """Return the leases of the running jobs. Called from the heartbeat's thread."""
         return [(a.claim.id, a.claim.attempt) for a in list(self._running.values())]
 
     def types(self, for_seconds: float = 0) -> list[str]:
-        """Name the types at work for so long, or just ended. May be called in any thread."""
+        """Name the types that have run for so long, or have just ended. Safe in any thread."""
         now = time.monotonic()
-        found = {
+        names = {
             a.claim.job_type for a in list(self._running.values()) if now - a.began >= for_seconds
         }
         if for_seconds:
-            found.update(
+            names.update(
                 job_type
                 for job_type, began, ended in list(self._slow)
                 if ended - began >= for_seconds and now - ended < JUST_NOW
             )
-        return sorted(found)
+        return sorted(names)
 
     def start(self, claim: Claim) -> None:
         """Run one claimed job."""
-        if (before := self._running.get(claim.id)) is not None:
-            if before.claim.attempt == claim.attempt and not before.lost:
-                return  # the server crashed and forgot that we have it already
+        if (earlier := self._running.get(claim.id)) is not None:
+            if earlier.claim.attempt == claim.attempt and not earlier.lost:
+                return  # the server crashed and lost the record of our claim
             self.lose({claim.id})
-            self._leave_to_itself(before)
+            self._leave_to_itself(earlier)
         attempt = _Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
         if self._handlers[claim.job_type].run == "thread":
@@ -171,17 +171,17 @@ class Executor:
             attempt.task = self._loop.create_task(self._run(attempt))
 
     def not_started(self, for_seconds: float) -> list[tuple[Claim, float]]:
-        """Return attempts at work for so long that the database should know, once each."""
-        before = time.monotonic() - for_seconds
-        fresh = [a for a in self._running.values() if not a.started and a.began <= before]
-        for attempt in fresh:
+        """Return attempts that have run for so long that the database should know, once each."""
+        latest = time.monotonic() - for_seconds
+        unmarked = [a for a in self._running.values() if not a.started and a.began <= latest]
+        for attempt in unmarked:
             attempt.started = True
-        return [(a.claim, a.began) for a in fresh]
+        return [(a.claim, a.began) for a in unmarked]
 
     def lose(
         self, ids: set[UUID], why: str = "it was cancelled or given to another worker"
     ) -> None:
-        """Stop attempts whose lease is void; nothing of them will be settled."""
+        """Stop attempts whose lease is no longer valid; they will not be settled."""
         for id in ids:
             if (attempt := self._running.get(id)) is not None and not attempt.lost:
                 attempt.lost = True
@@ -196,27 +196,27 @@ class Executor:
                 self._cancel(attempt)
 
     def release_all(self) -> None:
-        """Stop everything and hand it back."""
+        """Stop every attempt and release its job."""
         for attempt in list(self._running.values()):
             attempt.released = True
             lose(attempt.context, "the worker stops")
             self._cancel(attempt)
 
     def abandon_all(self) -> None:
-        """Hand back what goes on although it was stopped."""
+        """Release the jobs of attempts that still run although they were stopped."""
         for attempt in list(self._running.values()):
             self._leave_to_itself(attempt)
 
     def _cancel(self, attempt: _Attempt) -> None:
         assert attempt.task is not None
         attempt.task.cancel()
-        if not attempt.entered:  # a task that is cancelled before its first step never begins
+        if not attempt.entered:  # a task that is cancelled before its first step never runs
             self._end(attempt, self._stopped(attempt, self._handlers[attempt.claim.job_type]))
         else:
             self._loop.call_later(CLEANUP, self._leave_to_itself, attempt)
 
     async def drained(self, patience: float, hurry: asyncio.Event) -> None:
-        """Wait until nothing runs, patience is over, or there is a hurry."""
+        """Wait until nothing runs, `patience` seconds have passed, or `hurry` is set."""
         until = time.monotonic() + patience
         hurried = asyncio.ensure_future(hurry.wait())
         try:
@@ -248,24 +248,24 @@ class Executor:
             outcome = _outcome_of_bad_payload(error, handler)
         else:
             try:
-                if handler.awaits_only:  # what most jobs are, without a step between
+                if handler.awaits_only:  # the usual case: saves one coroutine
                     value = await handler.call(arguments, attempt.context)
                     outcome = outcome_of_value(value, handler, claim)
                 else:
                     outcome = await self._outcome(attempt, handler, arguments)
             except asyncio.CancelledError:
                 outcome = self._stopped(attempt, handler)
-            except BaseException as error:  # whatever a handler raises is an ending, SystemExit too
+            except BaseException as error:  # whatever a handler raises ends the attempt, SystemExit too
                 if self._hooks is not None:
                     self._hooks.raised(claim, error)
                 outcome = outcome_of_error(error, handler, claim)
-        if attempt.timed_out:  # whatever it did with the cancellation
+        if attempt.timed_out:  # even if the handler suppressed the cancellation
             outcome = self._stopped(attempt, handler)
         self._end(attempt, outcome)
 
     def _end(self, attempt: _Attempt, outcome: Outcome | None) -> None:
         if attempt.ended:
-            return  # it was abandoned
+            return  # the attempt was abandoned before
         attempt.ended = True
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
@@ -291,7 +291,7 @@ class Executor:
     def _tell_tracing(self, tracing: Tracing, ending: Ending) -> None:
         try:
             tracing.ended(ending)
-        except Exception as error:  # a span is lost, and no ending
+        except Exception as error:  # the span is lost, the ending is not
             _log.error("job.untraced id=%s error=%s", ending.claim.id, describe(error))
 
     def _start_traced(self, attempt: _Attempt, tracing: Tracing) -> None:
@@ -304,14 +304,14 @@ class Executor:
             except BaseException as error:
                 if self._running.get(attempt.claim.id) is not attempt:
                     _log.error("job.untraced id=%s error=%s", attempt.claim.id, describe(error))
-                else:  # it has not ended: it may never have begun
+                else:  # the attempt has not ended; perhaps it never began
                     outcome = outcome_of_trouble("its tracing broke", error)
                     self._end(attempt, Release() if attempt.released else outcome)
 
         attempt.task = self._loop.create_task(run())
 
     def _start_in_thread(self, attempt: _Attempt, handler: Handler) -> None:
-        """Run a plain function without a task of its own: it has a thread, and needs no more."""
+        """Run a plain function in a thread, without a task of its own."""
         try:
             arguments = handler.decode(attempt.claim.data)
         except BaseException as error:  # a type's own checks may raise anything
@@ -319,7 +319,7 @@ class Executor:
             return
         try:
             call = self._submit(attempt, handler, arguments)
-        except Exception as error:  # the system gives us no thread
+        except Exception as error:  # the operating system refuses to start a thread
             self._end(attempt, outcome_of_error(error, handler, attempt.claim))
         else:
             attempt.entered = True
@@ -343,14 +343,14 @@ class Executor:
         self._end(attempt, outcome)
 
     def _submit(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Call:
-        context = copy_context()  # so that the thread sees what surrounds the attempt
+        context = copy_context()  # so that the thread sees the context variables of the attempt
         context.run(current.set, attempt.context)
         return self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
 
     def _tell_soon(self) -> None:
-        """Say that slots are free, once for all jobs that end in this turn of the loop."""
+        """Call `freed` once for all jobs that end in this iteration of the event loop."""
         self._telling = True
-        # a job that starts now must not inherit what the one that ended has set
+        # a job that starts now must not inherit the context variables of the ended one
         self._loop.call_soon(self._tell, context=self._empty_context)
 
     def _tell(self) -> None:
@@ -373,7 +373,7 @@ class Executor:
         return outcome_of_value(value, handler, attempt.claim)
 
     def _time_out(self, attempt: _Attempt) -> None:
-        """Its time is up: from now on nothing but that decides how it ends."""
+        """Stop an attempt that reached its timeout; from now on its outcome is the timeout."""
         if not attempt.lost:
             attempt.timed_out = True
             lose(attempt.context, "it timed out")
@@ -391,7 +391,7 @@ class Executor:
             raise
 
     def _abandon(self, attempt: _Attempt, call: Call) -> None:
-        """Leave a thread to itself; its slot comes back when it ends."""
+        """Abandon a thread that cannot be stopped; its slot is free again when it ends."""
         self._abandoned += 1
         self.in_threads += 1
         claim = attempt.claim
@@ -406,7 +406,7 @@ class Executor:
         call.then = ended
 
     def _leave_to_itself(self, attempt: _Attempt) -> None:
-        """End an attempt whose handler has not ended; its slot comes back when that does."""
+        """End an attempt whose handler still runs; its slot is free again when that ends."""
         task = attempt.task
         if attempt.ended or task is None:
             return
@@ -428,7 +428,7 @@ class Executor:
     def _stopped(
         self, attempt: _Attempt, handler: Handler, *, abandoned: bool = False
     ) -> Outcome | None:
-        """Tell why an attempt was cancelled: by us, or by something inside the handler."""
+        """Return the outcome of a cancelled attempt: cancelled by us, or inside its handler."""
         if attempt.lost:
             return None
         if attempt.timed_out:

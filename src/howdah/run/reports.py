@@ -1,12 +1,13 @@
-"""Reports: progress and events on their way to the store.
+"""Reports: collect the progress and the events of running jobs, and send them to the store.
 
-A handler's report costs a few memory writes. The worker sends what has gathered a few times
-a second, all its jobs in one statement: of progress the last value, of events every one up to
-a limit per job, the surplus counted in a note. A job's reports are sent before its ending.
+A handler's report costs a few memory writes. The worker sends the collected reports several times
+a second, for all its jobs in one statement. It sends only the last progress of a job, and its
+events up to a limit; one more event, `howdah.dropped`, counts the rest. A job's reports are sent
+before its ending.
 
-A report that the database refuses by itself is dropped and logged; all others are written. Progress
-is replaced by the next value. An event is lost, so its attempt must not count as completed: see
-`refused`.
+A report that the database refuses is dropped and logged; all others are written. Refused progress
+does no harm: the next value replaces it. A refused event is lost, so its attempt must not count as
+completed: see `refused`.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from howdah.text.reasons import describe, reason_of
 
 _log = log_named("howdah.run")
 
-EVENTS_PER_FLUSH = 100  # per job; at four flushes a second, 400 events a second are kept
-CALL = 16_000_000  # characters of events in one call, about
+EVENTS_PER_FLUSH = 100  # per job; at five flushes a second, 500 events a second are kept
+CALL = 16_000_000  # characters of events in one call, approximately
 
 Lease = tuple[UUID, int]  # a job and its attempt
 
@@ -37,7 +38,7 @@ class _Event(NamedTuple):
     claim: Claim
     kind: str
     data: str
-    dropped: int = 0  # of a note: how many it stands for
+    dropped: int = 0  # in a `howdah.dropped` event: how many events it counts
 
 
 class _Report:
@@ -57,11 +58,11 @@ class _Report:
 
 
 class Reports:
-    """What the running jobs of a worker have to say. Safe to call from any thread."""
+    """The reports of a worker's running jobs that are not sent yet. Safe in any thread."""
 
     def __init__(self) -> None:
         self._gathered: dict[UUID, _Report] = {}
-        self._lock = threading.Lock()  # handlers report from threads of their own
+        self._lock = threading.Lock()  # handlers also report from threads
         self.refused: dict[Lease, str] = {}  # why an attempt's event could not be stored
 
     def __bool__(self) -> bool:
@@ -92,7 +93,7 @@ class Reports:
         return report
 
     async def flush(self, store: Store, worker_id: str) -> set[UUID]:
-        """Send what has gathered; returns the jobs that turned out not to be ours any more."""
+        """Send the collected reports; returns the jobs that are no longer ours."""
         if not self._gathered:
             return set()
         with self._lock:
@@ -101,7 +102,7 @@ class Reports:
         steps = [r for r in reports if r.percent is not None or r.stage]
         lost: set[UUID] = set()
         try:
-            # events first: a follower that sees the progress they led to must find them
+            # events first: a follower that sees a new progress must also see the events before it
             await self._write_events(store, worker_id, events, lost)
             await self._write_progress(store, worker_id, steps, lost)
         except BaseException:
@@ -112,7 +113,7 @@ class Reports:
     async def _write_events(
         self, store: Store, worker_id: str, events: list[_Event], lost: set[UUID]
     ) -> None:
-        """Write events in order; what is written, or refused, leaves the list."""
+        """Write events in order; a written or refused event is removed from the list."""
 
         async def write(part: Sequence[_Event]) -> set[UUID]:
             return await store_run.emit(store, worker_id, [(e.claim, e.kind, e.data) for e in part])
@@ -135,8 +136,8 @@ class Reports:
         self, store: Store, worker_id: str, steps: list[_Report], lost: set[UUID]
     ) -> None:
         async def write(part: Sequence[_Report]) -> set[UUID]:
-            said = [(r.claim, r.percent, r.stage) for r in part]
-            return await store_run.progress(store, worker_id, said)
+            rows = [(r.claim, r.percent, r.stage) for r in part]
+            return await store_run.progress(store, worker_id, rows)
 
         def written(part: Sequence[_Report], ours: set[UUID]) -> None:
             lost.update({report.claim.id for report in part} - ours)
@@ -150,7 +151,7 @@ class Reports:
             await write_in_parts(list(steps), write, written, refused)
 
     def _put_back(self, events: list[_Event], steps: list[_Report]) -> None:
-        """Keep what could not be sent, before what has gathered since."""
+        """Keep the reports that could not be sent, before the ones that came since."""
         kept: dict[Lease, _Report] = {}
 
         def old(claim: Claim) -> _Report:
@@ -179,7 +180,7 @@ def _merge(old: _Report, new: _Report) -> None:
 
 
 def _fitting(events: Sequence[_Event]) -> int:
-    """How many events fit into one call: one job's many large ones must not fill it for all."""
+    """Return how many events fit into one call: many large events must be sent in parts."""
     size = 0
     for n, event in enumerate(events):
         size += len(event.data)

@@ -1,7 +1,7 @@
 """Ids: time-ordered uuids (version 7), rising within a process.
 
 Made in the client so that a draft knows its id before anything is sent. The order within
-one transaction rests on them: jobs with the same place stand in line by id.
+one transaction rests on them: jobs with the same `ready_at` stand in line by id.
 """
 
 from __future__ import annotations

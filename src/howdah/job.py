@@ -74,7 +74,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     data: str
     attempt: int
     max_attempts: int
-    place: float
+    ready_at: float
     created_at: float
     claimed_at: float
     trace: str | None = None  # only where the queue is traced

@@ -84,8 +84,12 @@ def test_a_held_cursor_has_a_lock_on_jobs(yard: Yard) -> None:
 @pytest.mark.parametrize(
     ("crowd", "where", "size"),
     [
-        (crowded.of_other_types, "jobs_live where job_type <> 'noop' and place is not null", 1000),
-        (crowded.due_later, "jobs_live where job_type = 'noop' and place is null", 1000),
+        (
+            crowded.of_other_types,
+            "jobs_live where job_type <> 'noop' and ready_at is not null",
+            1000,
+        ),
+        (crowded.due_later, "jobs_live where job_type = 'noop' and ready_at is null", 1000),
         (crowded.finished, "jobs_finished where status = 'completed' and job_type = 'old'", 5000),
     ],
 )

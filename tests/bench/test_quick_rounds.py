@@ -68,7 +68,7 @@ def test_each_side_runs_its_own_code(postgres: Postgres, tmp_path: Path, broken:
 
 def test_each_side_has_the_schema_of_its_own_code(postgres: Postgres, tmp_path: Path) -> None:
     spoilt = frozen(SOURCE, tmp_path)
-    wake = spoilt / "howdah" / "sql" / "25_signals" / "wake.sql"
+    wake = spoilt / "howdah" / "sql" / "25_notify" / "wake.sql"
     wake.write_text(wake.read_text() + "\nselect 1 / 0;\n")
     match = match_on(postgres, SOURCE, spoilt)
     assert match.take(match.tree, "enqueue_single", Plan(1)) > 0

@@ -22,8 +22,8 @@ keys = st.tuples(ranks, places, ids)
 def claimed(
     key: tuple[int, datetime, UUID], job_type: str = "mail", age: float = FRESH * 2
 ) -> Claim:
-    rank, place, id = key
-    since = place.timestamp()
+    rank, ready_at, id = key
+    since = ready_at.timestamp()
     return Claim(id, job_type, ~rank, "{}", 1, 3, since, since, since + age)
 
 
@@ -36,8 +36,8 @@ def slow_line(*claims: Claim) -> Line:
 def covering(line: Line, job_type: str, key: tuple[int, datetime, UUID]) -> int:
     """Count the stretches a job would be found in."""
     return sum(
-        t == job_type and (rank, place, id) < key and key[0] <= until
-        for t, rank, place, id, until in zip(*line.after_marks(), strict=True)
+        t == job_type and (rank, ready_at, id) < key and key[0] <= until
+        for t, rank, ready_at, id, until in zip(*line.after_marks(), strict=True)
     )
 
 
@@ -94,7 +94,7 @@ def test_a_line_that_became_quick_again_forgets_its_marks() -> None:
 
 
 def test_no_mark_covers_the_last_moments_of_the_line() -> None:
-    """A transaction that began a moment ago may still commit a job with an earlier place."""
+    """A transaction that began a moment ago may still commit a job with an earlier ready_at."""
     line = slow_line(claimed((0, NOW, UUID(int=1)), age=FRESH / 2))
     assert line.after_marks() == line.whole()
 

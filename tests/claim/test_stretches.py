@@ -32,18 +32,18 @@ class Standing:
 
     job_type: str
     priority: int
-    place: datetime | None
+    ready_at: datetime | None
     id: UUID
     held: bool = False
     due: bool = True
 
     @property
     def point(self) -> tuple[int, datetime, UUID]:
-        return (~self.priority, self.place or END, self.id)
+        return (~self.priority, self.ready_at or END, self.id)
 
     @property
     def free(self) -> bool:
-        return self.place is not None and not self.held and self.due
+        return self.ready_at is not None and not self.held and self.due
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ def lines(draw: st.DrawFn) -> list[Standing]:
     types = [f"type-{n}" for n in range(draw(st.integers(1, 5)))]
     jobs: list[Standing] = []
     for number in range(draw(st.integers(0, 60))):
-        place = EPOCH + timedelta(seconds=draw(st.integers(0, 12)))
+        ready_at = EPOCH + timedelta(seconds=draw(st.integers(0, 12)))
         waits = draw(st.integers(0, 9)) == 0
         jobs.append(
             Standing(
                 draw(st.sampled_from(types)),
                 draw(priorities),
-                None if waits else place,
+                None if waits else ready_at,
                 UUID(int=number + 1),
                 held=draw(st.integers(0, 9)) == 0,
                 due=draw(st.integers(0, 9)) != 0,
@@ -108,12 +108,12 @@ def insert(db: Database, jobs: list[Standing]) -> None:
     db.execute("truncate jobs_live")
     for job in jobs:
         db.execute(
-            "insert into jobs_live (id, job_type, priority, place, run_at, status, worker_id) "
+            "insert into jobs_live (id, job_type, priority, ready_at, run_at, status, worker_id) "
             "values (%s, %s, %s, %s, case when %s then null else now() + '1 day' end, %s, %s)",
             job.id,
             job.job_type,
             job.priority,
-            job.place,
+            job.ready_at,
             job.due,
             "claimed" if job.held else "pending",
             "somebody" if job.held else None,
@@ -161,11 +161,11 @@ def test_a_claim_takes_what_a_sort_would_take(db: Database) -> None:
 def test_the_lines_of_many_types_are_merged(db: Database) -> None:
     db.execute("set synchronous_commit = off")
     db.execute(
-        "insert into jobs_live (job_type, priority, place) "
+        "insert into jobs_live (job_type, priority, ready_at) "
         "select 'type-' || n % 40, n % 7, timestamptz '2026-01-01' + n * interval '1 second' "
         "from generate_series(1, 4000) as n"
     )
-    expected = db.column("select id from jobs_live order by ~priority, place, id")
+    expected = db.column("select id from jobs_live order by ~priority, ready_at, id")
     types = [f"type-{n}" for n in range(40)]
     claimed = [
         claim.id for batch in (1, 10, 100, 1000, 10_000) for claim in db.claim(*types, batch=batch)

@@ -26,7 +26,7 @@ def test_a_job_has_what_it_was_given(db: Database) -> None:
         150,
         7,
     )
-    assert row["place"] == row["created_at"]
+    assert row["ready_at"] == row["created_at"]
 
 
 def test_what_is_left_out_has_a_default(db: Database) -> None:
@@ -107,7 +107,7 @@ def test_many_have_what_each_was_given(db: Database) -> None:
     assert second == own
     assert (db.job(first)["priority"], db.job(first)["max_attempts"]) == (100, 3)
     assert (db.job(own)["priority"], db.job(own)["max_attempts"]) == (150, 1)
-    assert db.job(third)["place"] is None
+    assert db.job(third)["ready_at"] is None
     assert {claim.id for claim in db.claim("mail", "resize")} == {first, own}
 
 

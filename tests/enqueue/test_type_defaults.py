@@ -59,10 +59,11 @@ def test_enqueue_takes_what_was_not_said_from_the_type(pay: Database, said: str,
     ("said", "two"),
     [("null, {}, null", (30, 1)), ("100, {}, 3", (100, 3)), ("5, {}, null", (5, 1))],
 )
-def test_hand_over_does_the_same(pay: Database, said: str, two: Two, delay: str) -> None:
+def test_enqueue_now_does_the_same(pay: Database, said: str, two: Two, delay: str) -> None:
     priority, _, most = said.partition(", {}, ")
     pay.execute(
-        f"call howdah.hand_over('pay', '{{}}', {priority}, null, {most}, howdah.new_id(), {delay})"
+        f"call howdah.enqueue_now('pay', '{{}}', {priority}, null, {most}, "
+        f"howdah.new_id(), {delay})"
     )
     assert defaults(pay) == two
 

@@ -28,8 +28,8 @@ DOORS: dict[str, Door] = {
     "plain INSERT": lambda db, id: db.execute(
         "insert into jobs (id, job_type) values (%s, 'mail')", id
     ),
-    "hand_over": lambda db, id: db.execute(
-        "call howdah.hand_over('mail', '{}', 100, null, 3, %s, null)", id
+    "enqueue_now": lambda db, id: db.execute(
+        "call howdah.enqueue_now('mail', '{}', 100, null, 3, %s, null)", id
     ),
 }
 # An old id, one that the database just made, and one that no clock made.
@@ -62,8 +62,8 @@ def ended(db: Database, id: UUID, *, well: bool = True) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize(
     ("door", "kind"),
-    # hand_over does not look for an id that was made within the last minute
-    [(door, kind) for door in DOORS for kind in IDS if (door, kind) != ("hand_over", "new")],
+    # enqueue_now does not look for an id that was made within the last minute
+    [(door, kind) for door in DOORS for kind in IDS if (door, kind) != ("enqueue_now", "new")],
 )
 def test_the_id_of_an_ended_job_is_refused_in_words(db: Database, door: str, kind: str) -> None:
     id = IDS[kind](db)

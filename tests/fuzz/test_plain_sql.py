@@ -69,7 +69,7 @@ EDGES: dict[str, list[str]] = {
     "max_attempts": INTEGERS,
     "last_error": TEXTS,
     "run_at": INSTANTS,
-    "place": INSTANTS,
+    "ready_at": INSTANTS,
     "result": DOCUMENTS,
     "errors": DOCUMENTS,
     "watched": ["true", "false", "maybe"],
@@ -239,11 +239,11 @@ def check_that_nothing_is_hurt(world: World) -> None:
     world.work()
     world.look()
     db.prepare_days()
-    db.rows("select * from howdah.fold_counts()")
+    db.rows("select * from howdah.compact_counts()")
     assert db.state_of(honest) is State.COMPLETED, "an honest job waited behind the nonsense"
     stuck = db.rows(
-        "select id, status, place, run_at from jobs_live where job_type = %s and worker_id is null "
-        "and (run_at is null or run_at <= now())",
+        "select id, status, ready_at, run_at from jobs_live where job_type = %s "
+        "and worker_id is null and (run_at is null or run_at <= now())",
         MINE,
     )
     assert stuck == [], "due, held by nobody, and not done"

@@ -37,5 +37,5 @@ def listens(
 
 def measure(db: Session, job_type: str, worker: str = "w", **measured: Any) -> bool:
     return db.value(
-        "select howdah.measure(%s, %s)", worker, Jsonb([{"job_type": job_type, **measured}])
+        "select howdah.record_measures(%s, %s)", worker, Jsonb([{"job_type": job_type, **measured}])
     )

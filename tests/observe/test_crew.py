@@ -50,8 +50,8 @@ async def test_one_that_was_asked_to_drain_is_marked_until_it_hears(db: Database
     listens(db, "w", "mail")
     db.execute("select howdah.drain('w')")
     assert (await crew(db))["w"].draining
-    assert db.value("select howdah.measure('w')") is True
-    assert db.value("select howdah.measure('w')") is False
+    assert db.value("select howdah.record_measures('w')") is True
+    assert db.value("select howdah.record_measures('w')") is False
     assert not (await crew(db))["w"].draining
 
 

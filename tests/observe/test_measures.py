@@ -65,13 +65,13 @@ def test_folding_makes_rows_few_and_changes_no_sum(db: Database) -> None:
         db.clock.advance(timedelta(seconds=5))
         if step % 60 == 59:
             before = [sums(db, job_type) for job_type in ("mail", "resize")]
-            assert db.value("select howdah.fold_measures()") > 0
+            assert db.value("select howdah.compact_measures()") > 0
             assert [sums(db, job_type) for job_type in ("mail", "resize")] == before
     fresh, minutes = 2 * 2 * 25, 2 * (25 + 5)  # a minute that two folds share has two rows
     assert db.value("select count(*) from measures") <= fresh + minutes < 2 * 2 * 300
     db.clock.advance(3 * HOUR)
     before = [sums(db, job_type) for job_type in ("mail", "resize")]
-    assert db.value("select howdah.fold_measures()") > 0
+    assert db.value("select howdah.compact_measures()") > 0
     assert [sums(db, job_type) for job_type in ("mail", "resize")] == before
     assert db.column("select job_type from measures where at = '-infinity' order by 1") == [
         "mail",
@@ -91,17 +91,17 @@ def test_a_fold_leaves_the_minutes_of_the_trend(db: Database) -> None:
     before = db.rows(told)
     assert [row["completed"] for row in before] == [1, 2, 3, 4]
     assert [row["at"] for row in before] == [start + n * MINUTE for n in range(4)]
-    db.value("select howdah.fold_measures()")
+    db.value("select howdah.compact_measures()")
     assert db.rows(told) == before
 
 
 @pytest.mark.engine
 def test_a_fold_with_nothing_to_fold_changes_nothing(db: Database) -> None:
     measure(db, "mail", completed=1)
-    assert db.value("select howdah.fold_measures()") == 0
+    assert db.value("select howdah.compact_measures()") == 0
     db.clock.advance(3 * HOUR)
-    db.value("select howdah.fold_measures()")
-    assert db.value("select howdah.fold_measures()") == 0
+    db.value("select howdah.compact_measures()")
+    assert db.value("select howdah.compact_measures()") == 0
     assert db.value("select count(*) from measures") == 1
 
 
@@ -109,9 +109,9 @@ def test_a_fold_with_nothing_to_fold_changes_nothing(db: Database) -> None:
 def test_one_folds_at_a_time(db: Database) -> None:
     other = db.session()
     with other.transaction():
-        other.value("select howdah.fold_measures()")
-        assert db.value("select howdah.fold_measures()") is None
-    assert db.value("select howdah.fold_measures()") == 0
+        other.value("select howdah.compact_measures()")
+        assert db.value("select howdah.compact_measures()") is None
+    assert db.value("select howdah.compact_measures()") == 0
 
 
 @pytest.mark.engine
@@ -127,7 +127,7 @@ def test_a_measure_that_cannot_be_is_refused(db: Database, wrong: dict[str, Any]
 @pytest.mark.engine
 def test_a_measure_is_an_array(db: Database) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue):
-        db.execute("""select howdah.measure('w', '{"job_type": "mail"}')""")
+        db.execute("""select howdah.record_measures('w', '{"job_type": "mail"}')""")
 
 
 # ── histograms ──
@@ -288,7 +288,7 @@ async def test_a_worker_that_is_asked_to_drain_stops(queue: Queue) -> None:
         assert await queue.store.fetchval("select howdah.drain($1)", worker.id)
         assert not await queue.store.fetchval("select howdah.drain('nobody')")
         await asyncio.wait_for(worker.stopping(), timeout=30)
-    assert await queue.store.fetchval("select count(*) from howdah.drains") == 0
+    assert await queue.store.fetchval("select count(*) from howdah.drain_requests") == 0
 
 
 async def test_measures_that_cannot_be_told_do_not_stop_a_worker(
@@ -298,7 +298,7 @@ async def test_measures_that_cannot_be_told_do_not_stop_a_worker(
     async def work() -> None: ...
 
     monkeypatch.setattr("howdah.run.measures.EVERY", 0.01)
-    await queue.store.fetch("alter function howdah.measure(text, jsonb) rename to gone")
+    await queue.store.fetch("alter function howdah.record_measures(text, jsonb) rename to gone")
     async with queue.worker():
         await eventually(lambda: "measures.lost" in caplog.text, "it could not tell")
         await (await work.enqueue()).result(timeout=10)

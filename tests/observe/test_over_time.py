@@ -35,7 +35,7 @@ def to_the_minute(db: Database, seconds: int = 1) -> None:
 
 def fold(db: Database, after: timedelta = 2 * MINUTE) -> None:
     db.clock.advance(after)
-    assert db.value("select howdah.fold_measures()") is not None
+    assert db.value("select howdah.compact_measures()") is not None
 
 
 @pytest.mark.engine
@@ -62,9 +62,9 @@ async def test_an_idle_minute_is_zero_and_one_without_a_worker_is_unknown(db: Da
     for _ in range(3):
         db.clock.advance(MINUTE)
         listens(db, "w", "mail")
-    db.value("select howdah.fold_measures()")
+    db.value("select howdah.compact_measures()")
     db.clock.advance(20 * MINUTE)  # nobody is there
-    db.value("select howdah.leave('w')")
+    db.value("select howdah.deregister('w')")
     listens(db, "other", "mail")
     fold(db)
     seen = await asked(db, Range.HOUR, "mail")
@@ -168,7 +168,7 @@ async def test_a_minute_that_is_folded_twice_counts_as_one_minute(db: Database) 
     to_the_minute(db)
     measure(db, "mail", completed=5)
     db.clock.advance(3 * MINUTE)
-    db.value("select howdah.fold_measures()")
+    db.value("select howdah.compact_measures()")
     db.clock.advance(-3 * MINUTE)  # a report that came late, or a clock that was set back
     measure(db, "mail", completed=6)
     fold(db, 3 * MINUTE)

@@ -108,7 +108,7 @@ async def test_the_trend_is_the_last_hour_minute_by_minute(db: Database) -> None
     measure(db, "mail", completed=1)
     db.clock.advance(30 * MINUTE)
     measure(db, "mail", completed=2, failed=3)
-    db.value("select howdah.fold_measures()")
+    db.value("select howdah.compact_measures()")
     trend = (await overview(db))["mail"].trend
     assert len(trend) == 60
     assert {later.at - sooner.at for sooner, later in pairwise(trend)} == {MINUTE}
@@ -120,13 +120,13 @@ async def test_the_trend_is_the_last_hour_minute_by_minute(db: Database) -> None
 
 # ── what it costs ──
 
-pages = "select count(*) from howdah.lanes(1000)"
+pages = "select count(*) from howdah.lane_counts(1000)"
 
 
 def test_a_million_would_cost_no_more_than_the_cap(db: Database) -> None:
     db.execute("insert into jobs_live (job_type) select 'mail' from generate_series(1, 20000)")
     db.execute("vacuum analyze jobs_live")
-    counted = read_by(db, lambda: db.rows("select * from howdah.lanes(1000)"))
+    counted = read_by(db, lambda: db.rows("select * from howdah.lane_counts(1000)"))
     assert counted.seq_scans == 0
     assert counted.rows < 1100
     assert buffers(db, pages) < 300
@@ -137,8 +137,8 @@ def test_many_priorities_are_looked_at_up_to_a_limit(db: Database) -> None:
         "insert into jobs_live (job_type, priority) "
         "select 'mail', n from generate_series(1, 3000) as n"
     )
-    assert db.value("select count(*) from howdah.lanes(10000, 100)") == 100
-    highest = db.value("select max(priority) from howdah.lanes(10000, 100)")
+    assert db.value("select count(*) from howdah.lane_counts(10000, 100)") == 100
+    highest = db.value("select max(priority) from howdah.lane_counts(10000, 100)")
     assert highest == 3000
 
 
@@ -146,7 +146,7 @@ def test_lanes_of_one_type_alone(db: Database) -> None:
     for job_type in ("a", "b", "c"):
         db.enqueue(job_type, priority=2147483647)
         db.enqueue(job_type, priority=-2147483648)
-    rows = db.rows("select job_type, priority from howdah.lanes(10, 10, 'b')")
+    rows = db.rows("select job_type, priority from howdah.lane_counts(10, 10, 'b')")
     assert [tuple(row.values()) for row in rows] == [("b", 2147483647), ("b", -2147483648)]
 
 

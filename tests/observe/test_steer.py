@@ -103,8 +103,10 @@ def test_only_a_live_worker_can_be_asked_to_drain(db: Database) -> None:
     db.clock.advance(HOUR)
     assert not db.value("select howdah.drain('w')")
     db.clock.advance(HOUR)
-    db.execute("select howdah.fold_measures()")
-    assert db.value("select count(*) from drains") == 0, "nobody heard, and it was forgotten"
+    db.execute("select howdah.compact_measures()")
+    assert db.value("select count(*) from drain_requests") == 0, (
+        "nobody heard, and it was forgotten"
+    )
 
 
 async def test_the_same_from_python(queue: Queue) -> None:

@@ -152,7 +152,7 @@ def test_a_claim_costs_what_it_takes_however_the_types_are_spread(
 ) -> None:
     apart.execute("select setseed(0.5)")
     apart.execute(
-        "insert into jobs_live (job_type, place) "
+        "insert into jobs_live (job_type, ready_at) "
         f"select 'type-' || ({spread})::int, timestamptz '2026-01-01' + n * interval '1 second' "
         "from generate_series(0, 9999) as n"
     )
@@ -181,10 +181,10 @@ def test_a_worker_that_knows_its_place_does_not_walk_the_dead(apart: Database) -
             "select * from howdah.claim('worker', 10, array['dead'], array[~%s::int], "
             "array[%s::timestamptz], array[%s::uuid], array[2147483647])"
         )
-        place = (mark["priority"], mark["place"], mark["id"])
-        worker.rows(behind, *place)
+        position = (mark["priority"], mark["ready_at"], mark["id"])
+        worker.rows(behind, *position)
         db.enqueue_many([{"job_type": "dead"}] * 20)
-        assert buffers(worker, behind, *place) < 300
+        assert buffers(worker, behind, *position) < 300
         assert buffers(worker, CLAIM, ["dead"]) > 600  # the measure measures
 
 

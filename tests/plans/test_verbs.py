@@ -63,7 +63,7 @@ def early(databases: Databases, request: pytest.FixtureRequest) -> Generator[Ses
     session.upkeep()
     db.execute(FILL)
     db.execute(
-        "insert into jobs_live (job_type, run_at, place) "
+        "insert into jobs_live (job_type, run_at, ready_at) "
         "select 'mail', now() + interval '1 day', null from generate_series(1, 5000)"
     )
     session.beat("worker", silent_after=timedelta(hours=1))
@@ -124,7 +124,7 @@ def test_promote_reads_what_is_due(early: Session) -> None:
 def test_promote_reads_no_more_than_it_was_asked_for(early: Session) -> None:
     with early.rolled_back():
         early.execute(
-            "insert into jobs_live (job_type, run_at, place) "
+            "insert into jobs_live (job_type, run_at, ready_at) "
             "select 'mail', now() + n * interval '1 microsecond', null "
             "from generate_series(1, 5000) as n"
         )

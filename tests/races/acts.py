@@ -131,7 +131,7 @@ def left(db: Database) -> tuple[Any, ...]:
     rows = db.rows(
         "select status, worker_id, attempts, max_attempts, progress, current_stage, last_error, "
         "events_count, watched, jsonb_array_length(errors) as errors, "
-        "status = 'pending' and place is null as waits, claimed_at is null as unclaimed, "
+        "status = 'pending' and ready_at is null as waits, claimed_at is null as unclaimed, "
         "completed_at is null as unended, (select count(*) from job_events) as events from jobs"
     )
     assert len(rows) <= 1, "the job is there twice"

@@ -31,7 +31,7 @@ def test_a_claim_that_was_rolled_back_leaves_its_jobs_to_others(db: Database) ->
 def test_a_claim_locks_what_it_takes_and_nothing_else(db: Database) -> None:
     """Locking a batch of each type and using one of all would starve everybody else."""
     db.execute(
-        "insert into jobs_live (job_type, place) "
+        "insert into jobs_live (job_type, ready_at) "
         "select 'type-' || n % 20, timestamptz '2026-01-01' + n * interval '1 second' "
         "from generate_series(1, 1000) as n"
     )

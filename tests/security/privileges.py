@@ -18,11 +18,12 @@ FUNCTIONS: dict[str, set[str]] = {
     # enqueue
     "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)": _enqueuers,
     "enqueue_many(jsonb)": _enqueuers,
-    "hand_over(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)": _enqueuers,
-    "relaxed()": _enqueuers,
+    "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
+    ",text)": _enqueuers,
+    "async_commit()": _enqueuers,
     "wait_for_disk()": _enqueuers,
-    "somebody_sleeps()": _enqueuers,
-    "ring(text[])": _enqueuers,
+    "has_idle_worker()": _enqueuers,
+    "notify_workers(text[])": _enqueuers,
     "new_id()": _enqueuers,
     "wake(text[])": _enqueuers,
     "lock_space()": _enqueuers,
@@ -43,9 +44,9 @@ FUNCTIONS: dict[str, set[str]] = {
     "progress(text,uuid[],integer[],integer[],text[])": _worker,
     "emit(text,uuid[],integer[],text[],jsonb[])": _worker,
     "beat(text,uuid[],integer[],interval,jsonb)": _worker,
-    "leave(text)": _worker,
+    "deregister(text)": _worker,
     "register_job_types(text,jsonb,text)": _worker,
-    "see_job_types(text[])": _worker,
+    "touch_job_types(text[])": _worker,
     "complete(text,uuid[],integer[],jsonb[],interval[])": _worker,
     "fail(text,uuid[],integer[],text[],text[],interval[])": _worker,
     "retry(text,uuid[],integer[],text[],interval[],text[],interval[])": _worker,
@@ -53,13 +54,13 @@ FUNCTIONS: dict[str, set[str]] = {
     "hand_back(text,uuid[],integer[],text[],text[])": _worker,
     "cancel(text,uuid[],integer[],text[],interval[])": _worker,
     "cancel(uuid[],text)": _worker,
-    "announce(uuid[])": _worker,
+    "notify_followers(uuid[])": _worker,
     "wait_for_turn(integer)": _worker,
-    "best_in_line(integer,text[],integer[],timestamp with time zone[],uuid[],integer[],"
+    "peek_best(integer,text[],integer[],timestamp with time zone[],uuid[],integer[],"
     "timestamp with time zone)": _worker,
-    "refuse_half_held(uuid,text)": _worker,
+    "refuse_holder_mismatch(uuid,text)": _worker,
     "refuse_claim(text,integer)": _worker,
-    "with_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone"
+    "append_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone"
     ",boolean)": _worker,
     "lost_in_a_row(jsonb)": _worker,
     # upkeep, observe
@@ -67,15 +68,15 @@ FUNCTIONS: dict[str, set[str]] = {
     "promote(integer)": _worker,
     "promote_due(text)": _worker,
     "next_due_in()": _worker,
-    "wake_at(timestamp with time zone)": _worker,
+    "notify_due(timestamp with time zone)": _worker,
     "recover_stale_jobs(interval)": _worker,
     "requeue(uuid[],integer)": _worker,
     "prune(interval)": _worker,
     "prepare_days(integer)": _worker,
-    "fold_counts()": _worker,
+    "compact_counts()": _worker,
     "watch(uuid[])": _worker,
-    "measure(text,jsonb)": _worker,
-    "fold_measures()": _worker,
+    "record_measures(text,jsonb)": _worker,
+    "compact_measures()": _worker,
     "sample_waiting(integer)": _worker,
     # steer
     "pause(text,text,text)": _worker,
@@ -88,11 +89,11 @@ FUNCTIONS: dict[str, set[str]] = {
     # look
     "measured(timestamp with time zone)": _readers,
     "measured_by_minute(timestamp with time zone)": _readers,
-    "lanes(integer,integer,text)": _readers,
-    "held(integer)": _readers,
-    "scheduled(integer)": _readers,
-    "ahead(text[],integer,timestamp with time zone,uuid,integer)": _readers,
-    "crew(integer)": _readers,
+    "lane_counts(integer,integer,text)": _readers,
+    "held_counts(integer)": _readers,
+    "scheduled_counts(integer)": _readers,
+    "jobs_ahead(text[],integer,timestamp with time zone,uuid,integer)": _readers,
+    "workers_now(integer)": _readers,
     "recent_failures(text,integer,integer)": _readers,
     "retrying_failures(text,integer)": _readers,
     "jobs_by_id(uuid[])": _readers,
@@ -107,11 +108,11 @@ FUNCTIONS: dict[str, set[str]] = {
     "take_plain_update()": _worker,
     "take_plain_revival()": _worker,
     "take_plain_delete()": _worker,
-    "tell_plain_update()": _worker,
+    "notify_plain_update()": _worker,
 }
 
 # What is not asked but called.
-PROCEDURES = {"hand_over(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)"}
+PROCEDURES = {"enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)"}
 
 # What a producer may say of a job, and what a worker may change of one by plain SQL.
 ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "trace"}
@@ -140,7 +141,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             *("jobs_finished", "jobs_finished_unprepared", "jobs_finished_DAY"),
             *("job_events", "job_events_unprepared", "job_events_DAY"),
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
-            *("measures", "measure_history", "paused_types", "drains"),
+            *("measures", "measure_history", "paused_types", "drain_requests"),
         )
     },
 }

@@ -60,7 +60,7 @@ def test_fail_on_the_last_attempt_is_the_end(db: Database) -> None:
     row = db.job(job)
     assert (row["status"], row["last_error"]) == (State.FAILED, "no route")
     assert row["completed_at"] is not None  # which the statement did not say
-    assert row["place"] is None
+    assert row["ready_at"] is None
     assert row["finished_on"] == db.value("select today()")
     assert db.value("select tableoid::regclass::text from jobs") == (
         f"jobs_finished_{row['finished_on']:%Y%m%d}"
@@ -192,6 +192,6 @@ def test_many_at_once_are_all_filled_in(db: Database) -> None:
     db.enqueue_many([{"job_type": "mail"}] * 20)
     db.claim("mail", batch=20)
     assert db.plain("UPDATE jobs SET status='failed' WHERE status='claimed'") == 20
-    rows = db.rows("select completed_at, finished_on, place from jobs")
-    assert all(row["completed_at"] and row["finished_on"] and not row["place"] for row in rows)
+    rows = db.rows("select completed_at, finished_on, ready_at from jobs")
+    assert all(row["completed_at"] and row["finished_on"] and not row["ready_at"] for row in rows)
     assert db.depth() == {("mail", State.FAILED): 20} == db.counted()

@@ -27,9 +27,9 @@ def test_the_attempt_is_not_counted(db: Database) -> None:
 def test_the_job_stands_where_it_stood(db: Database) -> None:
     jobs = [db.enqueue("mail") for _ in range(4)]
     claims = db.claim("mail", batch=2)
-    place = db.value("select place from jobs where id = %s", jobs[1])
+    ready_at = db.value("select ready_at from jobs where id = %s", jobs[1])
     db.release([claims[1]])
-    assert db.value("select place from jobs where id = %s", jobs[1]) == place
+    assert db.value("select ready_at from jobs where id = %s", jobs[1]) == ready_at
     db.release([claims[0]])
     assert [claim.id for claim in db.claim("mail")] == jobs
 
@@ -56,6 +56,6 @@ def test_a_promoted_job_keeps_its_place_too(db: Database) -> None:
     late = db.enqueue("mail", delay=HOUR)
     db.clock.advance(HOUR)
     db.promote()
-    place = db.job(late)["place"]
+    ready_at = db.job(late)["ready_at"]
     db.release(db.claim("mail"))
-    assert db.job(late)["place"] == place
+    assert db.job(late)["ready_at"] == ready_at

@@ -66,7 +66,7 @@ def test_a_verb_cannot_make_the_move_of_another_verb(db: Database) -> None:
     claims = db.claim("mail")
     db.execute(
         "create or replace function howdah.start(p_worker_id text, p_ids uuid[], p_attempts int[], "
-        "p_ran interval[] default null) returns setof uuid language sql security definer "
+        "p_began_ago interval[] default null) returns setof uuid language sql security definer "
         "begin atomic select howdah.finish('completed', p_worker_id, p_ids, p_attempts); end"
     )
     with pytest.raises(psycopg.Error, match=r"start moved .* from claimed to completed"):

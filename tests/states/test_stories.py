@@ -59,7 +59,7 @@ class Told:
     priority: int
     max_attempts: int
     due: int | None = None  # the minute at which it may run; None: it stands in line
-    place: Any = None  # where it stands, read from the database when it joins the line
+    ready_at: Any = None  # where it stands, read from the database when it joins the line
     state: State = State.PENDING
     attempts: int = 0
     worker: str | None = None
@@ -78,7 +78,7 @@ class Told:
 
     @property
     def rank(self) -> tuple[int, Any, UUID]:
-        return (-self.priority, self.place, self.id)
+        return (-self.priority, self.ready_at, self.id)
 
 
 @dataclass
@@ -454,12 +454,12 @@ class Stories(RuleBasedStateMachine):
         if delay is None:
             self.joins_the_line(job)
         else:
-            job.due, job.place = self.model.minute + delay, None
+            job.due, job.ready_at = self.model.minute + delay, None
 
     def joins_the_line(self, job: Told) -> None:
         job.due = None
-        job.place = self.db.value("select place from jobs_live where id = %s", job.id)
-        assert job.place is not None
+        job.ready_at = self.db.value("select ready_at from jobs_live where id = %s", job.id)
+        assert job.ready_at is not None
 
     # ── what holds after every step ──
 
@@ -468,7 +468,7 @@ class Stories(RuleBasedStateMachine):
         rows = self.db.rows(
             "select id, job_type, priority, status, worker_id, attempts, max_attempts, progress, "
             "events_count, jsonb_array_length(errors) as errors, "
-            "status = 'pending' and place is null as waits, "
+            "status = 'pending' and ready_at is null as waits, "
             "(claimed_at is not null) as claimed, (completed_at is not null) as completed from jobs"
         )
         assert len(rows) == len(self.model.jobs)

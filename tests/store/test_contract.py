@@ -63,7 +63,7 @@ def test_a_column_is_as_promised(shared_db: Database, name: str) -> None:
 
 def test_a_bare_insert_gets_every_default(db: Database) -> None:
     db.plain("INSERT INTO jobs (job_type) VALUES ($1)", "mail")
-    (row,) = db.rows("select *, created_at = place as in_line from jobs")
+    (row,) = db.rows("select *, created_at = ready_at as in_line from jobs")
     assert row["id"].version == 7
     assert row["in_line"]
     assert {name: row[name] for name in PROMISED if name not in ("id", "created_at")} == {

@@ -85,7 +85,7 @@ async def test_functions_of_other_code_are_replaced(ready: Connection, dsn: str)
 
 async def test_a_function_that_was_dropped_comes_back(ready: Connection, dsn: str) -> None:
     before = catalog(dsn)
-    await ready.execute("drop function howdah.leave(text)")
+    await ready.execute("drop function howdah.deregister(text)")
     assert catalog(dsn) != before
     assert await install(ready) is True
     assert catalog(dsn) == before

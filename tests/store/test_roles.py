@@ -38,14 +38,14 @@ FUNCTIONS_OF_A_PRODUCER = {
     "wake",
     "lock_space",
     "option",
-    *("hand_over", "somebody_sleeps", "ring", "relaxed", "wait_for_disk"),
+    *("enqueue_now", "has_idle_worker", "notify_workers", "async_commit", "wait_for_disk"),
     *("is_new_id", "payload_fits", "refuse_max_attempts", "refuse_used_ids"),
     "type_defaults",
 }
 FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),
-    *("measured", "measured_by_minute", "lanes", "held", "scheduled"),
-    *("ahead", "crew", "recent_failures", "retrying_failures", "jobs_by_id"),
+    *("measured", "measured_by_minute", "lane_counts", "held_counts", "scheduled_counts"),
+    *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
 }
 FUNCTIONS_OF_NO_ROLE = {"finish"}  # the inside of the settling verbs: it asks for no lease
 
@@ -125,8 +125,8 @@ def test_every_table_is_open_to_those_who_need_it_and_closed_to_all_others(
 ) -> None:
     relations = roles.owner.rows(
         "select relname as name, (select attname from pg_attribute where attrelid = c.oid "
-        "and attnum > 0 and attname in ('status', 'id', 'name', 'verb', 'day', 'one', 'asked_at') "
-        "order by attname = 'status' desc limit 1) as column, "
+        "and attnum > 0 and attname in ('status', 'id', 'name', 'verb', 'day', 'one', "
+        "'requested_at') order by attname = 'status' desc limit 1) as column, "
         "exists (select from pg_attribute where attrelid = c.oid and attname = 'job_type') "
         "as has_type from pg_class as c "
         "where relnamespace = 'howdah'::regnamespace and relkind in ('r', 'p', 'v') order by 1"
@@ -197,7 +197,7 @@ def test_a_producer_enqueues_in_every_way_and_reads_nothing_back(roles: Roles) -
         "insert into jobs (job_type, status) values ('produced', 'completed')",
         "insert into jobs (job_type, attempts) values ('produced', 5)",
         "insert into jobs (job_type, worker_id) values ('produced', 'me')",
-        "insert into jobs_live (job_type, place) values ('produced', now())",
+        "insert into jobs_live (job_type, ready_at) values ('produced', now())",
         "insert into jobs_live (job_type, run_at) values ('produced', now())",
         "update jobs set priority = 1000",
         "select howdah.cancel(array[howdah.new_id()])",
@@ -217,7 +217,7 @@ def test_a_producer_wakes_a_sleeping_worker_and_meets_the_same_limits(roles: Rol
         "select howdah.enqueue('woken', %s)",
         "insert into jobs (job_type, data) values ('woken', %s)",
         "insert into jobs_live (job_type, data) values ('woken', %s)",
-        "call howdah.hand_over('woken', %s, 100, null, 3, howdah.new_id(), null)",
+        "call howdah.enqueue_now('woken', %s, 100, null, 3, howdah.new_id(), null)",
     ):
         with pytest.raises(psycopg.Error) as too_large:
             roles.producer.execute(sql, f'{{"a": "{"x" * 300_000}"}}')

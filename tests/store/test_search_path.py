@@ -51,9 +51,9 @@ FUNCTIONS = (
     ("pg_try_advisory_xact_lock", "int, int", "bool"),
     ("set_config", "text, text, bool", "text"),
     ("setval", "regclass, bigint", "bigint"),
-    ("somebody_sleeps", "", "bool"),
-    ("ring", "text[]", "void"),
-    ("relaxed", "", "text"),
+    ("has_idle_worker", "", "bool"),
+    ("notify_workers", "text[]", "void"),
+    ("async_commit", "", "text"),
     ("wait_for_disk", "", "void"),
     ("current_setting", "text", "text"),
     ("current_setting", "text, bool", "text"),
@@ -66,7 +66,7 @@ FUNCTIONS = (
     ("clock", "", "timestamptz"),
     ("today", "", "date"),
     ("wake", "text[]", "void"),
-    ("announce", "uuid[]", "void"),
+    ("notify_followers", "uuid[]", "void"),
     ("option", "text", "text"),
     ("new_id", "", "uuid"),
     ("lock_space", "", "int"),
@@ -169,11 +169,11 @@ def test_enqueueing_runs_nothing_of_the_callers(roles: Roles, caller: Session) -
         *caller.column('select howdah.enqueue_many(\'[{"job_type": "mail"}]\')'),
         caller.value("select howdah.enqueue('mail', p_delay => '1 hour')"),
     ]
-    hand_over = "call howdah.hand_over('mail', '{}', 100, null, 3, %s, null)"
-    caller.execute(hand_over, uuid4())
+    enqueue_now = "call howdah.enqueue_now('mail', '{}', 100, null, 3, %s, null)"
+    caller.execute(enqueue_now, uuid4())
     sleeper = roles.owner.session()
     sleeper.execute("select pg_advisory_lock_shared(howdah.lock_space(), 1)")
-    caller.execute(hand_over, uuid4())
+    caller.execute(enqueue_now, uuid4())
     sleeper.execute("select pg_advisory_unlock_all()")
     caller.execute("insert into howdah.jobs (job_type, data) values ('mail', '{}')")
     caller.execute("insert into howdah.jobs (job_type, run_at) values ('mail', '2100-01-01Z')")
@@ -221,7 +221,7 @@ def test_every_verb_runs_nothing_of_the_callers(roles: Roles, caller: Session) -
     caller.recover_stale_jobs()
     caller.promote()
     caller.upkeep()
-    caller.rows("select howdah.fold_counts()")
+    caller.rows("select howdah.compact_counts()")
     caller.prepare_days()
     caller.prune()
     caller.rows("select job_type, status, jobs from howdah.queue_depth")

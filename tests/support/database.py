@@ -203,7 +203,7 @@ class Session:
         )
 
     def leave(self, worker: str) -> None:
-        self.execute("select howdah.leave(%s)", worker)
+        self.execute("select howdah.deregister(%s)", worker)
 
     # ── settle ──
 

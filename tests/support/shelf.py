@@ -46,7 +46,7 @@ EMPTY = b"""
     delete from howdah.measures;
     delete from howdah.measure_history;
     delete from howdah.paused_types;
-    delete from howdah.drains;
+    delete from howdah.drain_requests;
     delete from howdah.job_types;
     delete from guard.leaving;
     select pg_stat_reset();  -- the doctor counts dead rows

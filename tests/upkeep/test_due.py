@@ -27,7 +27,7 @@ INSERT = "insert into howdah.jobs (job_type, run_at) values ('mail', now() + $1:
 @asynccontextmanager
 async def _idle_worker(queue: Queue, **options: Any) -> AsyncGenerator[Worker]:
     async with queue.worker(poll=HOUR, upkeep_every=HOUR, **options) as worker:
-        await eventually(lambda: queue.store.fetchval("select howdah.somebody_sleeps()"))
+        await eventually(lambda: queue.store.fetchval("select howdah.has_idle_worker()"))
         yield worker
 
 

@@ -87,7 +87,7 @@ def test_the_last_attempt_is_told_as_such(db: Database) -> None:
         "select enqueue('mail', p_max_attempts => 1001)",
         """select enqueue_many('[{"job_type": "mail", "max_attempts": 1001}]')""",
         "insert into jobs (job_type, max_attempts) values ('mail', 1001)",
-        "call hand_over('mail', '{}', 100, null, 1001, new_id(), null)",
+        "call enqueue_now('mail', '{}', 100, null, 1001, new_id(), null)",
     ],
 )
 def test_more_attempts_than_allowed_are_refused(db: Database, sql: str) -> None:

@@ -73,7 +73,7 @@ def test_counts_are_folded_and_stay_true(db: Database) -> None:
         db.complete(db.claim("mail"))
     before = db.depth()
     assert db.value("select count(*) from finished_counts") == 10
-    db.execute("select howdah.fold_counts()")
+    db.execute("select howdah.compact_counts()")
     assert db.value("select count(*) from finished_counts") == 1
     assert db.depth() == before == db.counted()
 

@@ -298,7 +298,7 @@ async def test_open_pages_do_not_look_at_the_history_with_every_drawing(
     for n in range(2, 5):
         await queue.enqueue("letters")
         await expect(page.locator("tr[data-key=letters] td").first).to_have_text(str(n))
-    assert asked.times("howdah.scheduled(") > 0
+    assert asked.times("howdah.scheduled_counts(") > 0
     assert asked.times("howdah.measure_history") == 0
     await expect(page.locator("svg.chart")).to_have_count(5)
     await expect(page.locator(".ranges [aria-current]")).to_have_text("Day")

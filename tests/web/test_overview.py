@@ -95,7 +95,9 @@ async def test_problems_stand_first_and_link_to_where_they_are_mended(
     await queue.enqueue("cards")  # would come first by its name
     await observe.pause(queue.store, "cards", "no stamps", "anna")
     async with queue.store.acquire() as connection:
-        await connection.execute("update howdah.jobs_live set place = place - interval '1 hour'")
+        await connection.execute(
+            "update howdah.jobs_live set ready_at = ready_at - interval '1 hour'"
+        )
     shown = (await client.get("/")).text
     nobody = shown.index("No live worker knows the type letters")
     paused = shown.index("cards is paused (no stamps)")
@@ -167,16 +169,17 @@ async def test_the_overview_and_its_problems_cost_one_look(
     found = await look(Desk(queue, Settings()), Request({"type": "http", "query_string": b""}))
     assert found["problems"]
     assert asked.times("howdah.measured_by_minute") == 1
-    assert asked.times("howdah.scheduled(") == 1
-    assert asked.times("howdah.crew(") == 1
+    assert asked.times("howdah.scheduled_counts(") == 1
+    assert asked.times("howdah.workers_now(") == 1
 
 
 async def test_parts_that_took_too_long_are_named(client: httpx.AsyncClient, queue: Queue) -> None:
     await queue.enqueue("letters")
     async with queue.store.acquire() as connection:
         await connection.execute(
-            "create or replace function howdah.scheduled(p_cap int default 10000) returns table "
-            "(job_type text, jobs bigint, retrying bigint, first_due timestamptz, unread bigint) "
+            "create or replace function howdah.scheduled_counts(p_cap int default 10000) "
+            "returns table (job_type text, jobs bigint, retrying bigint, "
+            "first_due timestamptz, unread bigint) "
             "language sql as $$ select 'x', 1, 1, now(), 0 from pg_sleep(60) $$"
         )
     shown = (await client.get("/")).text

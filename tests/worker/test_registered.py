@@ -239,7 +239,7 @@ def test_a_worker_in_another_language_registers_with_a_name_alone(db: Database) 
     register(db, '[{"name": "mail"}]')
     (row,) = db.rows("select * from howdah.job_types")
     assert (row["priority"], row["max_attempts"], row["parameters"]) == (100, 3, [])
-    assert db.column("select howdah.see_job_types(array['mail', 'other'])") == ["other"]
+    assert db.column("select howdah.touch_job_types(array['mail', 'other'])") == ["other"]
 
 
 @pytest.mark.engine

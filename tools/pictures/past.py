@@ -35,7 +35,7 @@ async def write_past(queue: Queue) -> None:
             for minute in range(MINUTES, -1, -1):
                 await _minute(connection, minute)
             await connection.execute("set howdah.clock_offset = '0'")
-            await connection.fetchval("select howdah.fold_measures()")
+            await connection.fetchval("select howdah.compact_measures()")
         finally:
             await connection.execute("reset howdah.clock_offset")
 
@@ -45,10 +45,10 @@ async def _minute(connection: asyncpg.Connection[asyncpg.Record], ago: int) -> N
     back = timedelta(minutes=ago, seconds=20)
     await connection.execute(f"set howdah.clock_offset = '-{back.total_seconds():.0f} seconds'")
     said = msgspec.json.encode(_measures(ago)).decode()
-    await connection.execute("select howdah.measure('web-1', $1::jsonb)", said)
+    await connection.execute("select howdah.record_measures('web-1', $1::jsonb)", said)
     await connection.execute(_WAIT, [*RATES, ""], [*_waiting(ago), sum(_waiting(ago))])
     if ago % 60 == 0:
-        await connection.execute("select howdah.fold_measures()")
+        await connection.execute("select howdah.compact_measures()")
 
 
 _WAIT = """

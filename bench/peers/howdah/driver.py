@@ -15,9 +15,9 @@ BATCH = 1000
 HANDLES = {"async": handle, "thread": handle_in_thread, "process": handle_in_process}
 
 CLAIM = """
-    select id, job_type, priority, data, attempts, max_attempts, date_part('epoch', place),
+    select id, job_type, priority, data, attempts, max_attempts, date_part('epoch', ready_at),
            date_part('epoch', created_at), date_part('epoch', claimed_at)
-      from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7)
+      from howdah.async_commit(), howdah.claim($1, $2, $3, $4, $5, $6, $7)
 """
 COMPLETE = """
     select case when count(*) < cardinality($2) then coalesce(array_agg(id), '{}') end

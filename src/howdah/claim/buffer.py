@@ -102,4 +102,4 @@ class Buffer:
 
 
 def _order(claim: Claim) -> tuple[int, float, UUID]:
-    return (~claim.priority, claim.place, claim.id)
+    return (~claim.priority, claim.ready_at, claim.id)

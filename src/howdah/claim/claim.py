@@ -63,14 +63,14 @@ class Line:
         """Return every type's line without what lies before the marks of its lanes."""
         found: list[tuple[str, int, datetime, UUID, int]] = []
         for job_type in self.job_types:
-            rank, place, id = FIRST_RANK, _BEGINNING, _FIRST_ID
-            for marked_rank, (marked_place, marked_id) in sorted(
+            rank, ready_at, id = FIRST_RANK, _BEGINNING, _FIRST_ID
+            for marked_rank, (marked_at, marked_id) in sorted(
                 self._marks.get(job_type, {}).items()
             ):
                 if marked_rank > rank:
-                    found.append((job_type, rank, place, id, marked_rank - 1))
-                rank, place, id = marked_rank, moment(marked_place), marked_id
-            found.append((job_type, rank, place, id, LAST_RANK))
+                    found.append((job_type, rank, ready_at, id, marked_rank - 1))
+                rank, ready_at, id = marked_rank, moment(marked_at), marked_id
+            found.append((job_type, rank, ready_at, id, LAST_RANK))
         return _stretches(found)
 
     def next_look(self, only: Sequence[str] = ()) -> tuple[ScanRanges, bool]:
@@ -100,11 +100,11 @@ class Line:
                 self._marks.clear()
         if self.slow:
             for claim in claims:
-                if claim.place < claim.claimed_at - FRESH:
+                if claim.ready_at < claim.claimed_at - FRESH:
                     lanes = self._marks.setdefault(claim.job_type, {})
                     mark = lanes.get(~claim.priority)
-                    if mark is None or (claim.place, claim.id) > mark:
-                        lanes[~claim.priority] = (claim.place, claim.id)
+                    if mark is None or (claim.ready_at, claim.id) > mark:
+                        lanes[~claim.priority] = (claim.ready_at, claim.id)
 
 
 def _whole(job_types: Iterable[str]) -> ScanRanges:

@@ -1,7 +1,7 @@
 """Follow: hear how jobs fare, many of them over one connection.
 
 Comes after   settle, run/   which announce what changed
-In SQL        sql/80_observe/watch.sql, sql/25_signals/announce.sql
+In SQL        sql/80_observe/watch.sql, sql/25_notify/notify_followers.sql
 
 Whoever follows a job holds a `Subscription`. One task asks the database about all jobs that
 have news, in one statement, and hands every subscription the job as it stands. News comes by

@@ -53,7 +53,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
 
     job: Job
     at: datetime  # the server's clock when it was read
-    place: datetime | None  # since when it stands in line
+    ready_at: datetime | None  # since when it stands in line
     spans: list[Span]
     events: list[Emitted]  # the last ones, in order
 
@@ -79,13 +79,13 @@ async def life(
     rows = await query.fetch(
         store,
         within,
-        f"select {JOB_COLUMNS}, place, howdah.clock() from howdah.jobs_by_id(array[$1::uuid])",  # noqa: S608
+        f"select {JOB_COLUMNS}, ready_at, howdah.clock() from howdah.jobs_by_id(array[$1::uuid])",  # noqa: S608
         id,
     )
     if not rows:
         raise JobNotFound(f"there is no job {id}: never committed, or pruned after its retention")
     values = dict(rows[0])
-    now, place = values.pop("clock"), values.pop("place")
+    now, ready_at = values.pop("clock"), values.pop("ready_at")
     job = job_from(values)
     emitted = await query.fetch(
         store,
@@ -98,8 +98,8 @@ async def life(
     return Life(
         job=job,
         at=now,
-        place=place,
-        spans=list(spans(job, place)),
+        ready_at=ready_at,
+        spans=list(spans(job, ready_at)),
         events=[
             Emitted(n, kind, payload.decode(data), attempt, at)
             for n, kind, data, attempt, at in emitted
@@ -107,7 +107,7 @@ async def life(
     )
 
 
-def spans(job: Job, place: datetime | None) -> Generator[Span]:
+def spans(job: Job, ready_at: datetime | None) -> Generator[Span]:
     """Tell a job's life in order."""
     since = job.created_at
     errors = [entry for entry in map(_entry, job.errors) if entry is not None]
@@ -129,16 +129,16 @@ def spans(job: Job, place: datetime | None) -> Generator[Span]:
         since = ended
         if over:
             return
-    yield from _now(job, place, since)
+    yield from _now(job, ready_at, since)
 
 
-def _now(job: Job, place: datetime | None, since: datetime) -> Generator[Span]:
+def _now(job: Job, ready_at: datetime | None, since: datetime) -> Generator[Span]:
     """Tell what came after the last attempt that went wrong."""
     if job.status is State.PENDING:
-        if place is None:
+        if ready_at is None:
             yield Span(kind=Kind.SCHEDULED, began=since, ended=None)
         else:
-            yield from _wait(since, None, place if place > since else None)
+            yield from _wait(since, None, ready_at if ready_at > since else None)
         return
     if job.claimed_at is None:  # ended while it waited
         yield from _wait(since, job.completed_at, None)

@@ -1,6 +1,6 @@
 """Over time: how the queue, or one type, did in the last hour, day or week.
 
-In SQL  sql/20_tables/measure_history.sql, filled by fold_measures.sql and sample_waiting.sql
+In SQL  sql/20_tables/measure_history.sql, filled by compact_measures.sql and sample_waiting.sql
 
 A chart of all types reads the rows of '' alone, one of a type its own rows and those: a few hundred
 each, whatever ran and however many types there are. A point in whose time no worker was there is
@@ -23,7 +23,7 @@ from howdah.observe.count import Count
 from howdah.store import Store, query
 
 MOST = 2000  # rows that are read of one type; the newest
-_ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)  # as fold_measures.sql has it
+_ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)  # as compact_measures.sql has it
 
 
 class Range(StrEnum):

@@ -1,6 +1,6 @@
 """Overview: every job type at a glance, at a cost that does not grow with the queue.
 
-In SQL  sql/80_observe/lanes.sql, held.sql, measured.sql
+In SQL  sql/80_observe/lane_counts.sql, held_counts.sql, scheduled_counts.sql, measured.sql
 
 What waits is counted up to a cap, what ended comes from `finished_counts` and `measures`; the
 history is never read. Under a long transaction even a short line is slow to count, so each part has
@@ -162,15 +162,17 @@ class _Looking:
         self._facts: defaultdict[str, dict[str, Any]] = defaultdict(dict)
 
     async def all_parts(self, now: datetime, trend: bool) -> None:
-        self._in_line(await self._part("waiting", "select * from howdah.lanes($1)", self._cap), now)
+        self._in_line(
+            await self._part("waiting", "select * from howdah.lane_counts($1)", self._cap), now
+        )
         for row in await self._part(
-            "scheduled", "select * from howdah.scheduled($1)", self._cap + 1
+            "scheduled", "select * from howdah.scheduled_counts($1)", self._cap + 1
         ):
             job_type, jobs, retrying, due, unread = row
             self._know(job_type, scheduled=capped(jobs, self._cap), retrying=retrying, next_due=due)
             self._know(job_type, unread=unread)
         for job_type, status, jobs in await self._part(
-            "running", "select * from howdah.held($1)", 10 * self._cap
+            "running", "select * from howdah.held_counts($1)", 10 * self._cap
         ):
             self._know(job_type, **{status: jobs})
         self._recent(
@@ -211,8 +213,8 @@ class _Looking:
 
     def _in_line(self, rows: Sequence[asyncpg.Record], now: datetime) -> None:
         lanes: defaultdict[str, list[Lane]] = defaultdict(list)
-        for job_type, priority, jobs, more, first_place in rows:
-            waited = max(now - first_place, timedelta())
+        for job_type, priority, jobs, more, first_ready_at in rows:
+            waited = max(now - first_ready_at, timedelta())
             lanes[job_type].append(Lane(priority, Count(jobs or 0, more), waited))
         for job_type, own in lanes.items():
             self._know(

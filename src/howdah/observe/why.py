@@ -108,7 +108,7 @@ async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Wh
     if row["unread_since"] is not None:
         return _unread(row, known)
     pause = (await paused(store, within=within)).get(row["job_type"])
-    if row["place"] is None:
+    if row["ready_at"] is None:
         return _not_in_line(row, pause, known)
     crew = await _Crew.of(store, row["job_type"], within)
     return await _in_line(store, row, pause, crew, within, known)
@@ -292,10 +292,10 @@ async def _in_line(
         within,
         "select coalesce(sum(higher), 0)::int, coalesce(sum(older), 0)::int, "
         "coalesce(bool_or(higher + older >= $5), false) "
-        "from howdah.ahead($1, $2, $3, $4, $5)",
+        "from howdah.jobs_ahead($1, $2, $3, $4, $5)",
         crew.types,
         row["priority"],
-        row["place"],
+        row["ready_at"],
         row["id"],
         CAP,
     )
@@ -385,7 +385,7 @@ async def why_type(store: Store, job_type: str, *, within: timedelta = query.WIT
         store,
         within,
         "select id from howdah.jobs_live where job_type = $1 and worker_id is null "
-        "and place is not null order by ~priority, place, id limit 1",
+        "and ready_at is not null order by ~priority, ready_at, id limit 1",
         job_type,
     )
     if rows:

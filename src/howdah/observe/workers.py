@@ -1,6 +1,6 @@
 """Crew: the workers, how each is, and what it runs now.
 
-In SQL  sql/80_observe/crew.sql
+In SQL  sql/80_observe/workers_now.sql
 
 A foreign worker that never beats is listed too, by the jobs it holds.
 """
@@ -66,7 +66,7 @@ class WorkerNow(msgspec.Struct, frozen=True, kw_only=True):
 
 async def crew(store: Store, *, within: timedelta = query.WITHIN) -> list[WorkerNow]:
     """Return the workers, the living first."""
-    rows = await query.fetch(store, within, "select * from howdah.crew($1)", SHOWN)
+    rows = await query.fetch(store, within, "select * from howdah.workers_now($1)", SHOWN)
     said = [_object(payload.decode(row["info"])) for row in rows]
     return [
         WorkerNow(

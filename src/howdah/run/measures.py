@@ -1,12 +1,12 @@
 """Measures: what a worker measures of its own work, and how it tells.
 
 Comes after   settle   which hands over each batch of endings once it is written down
-In SQL        sql/80_observe/measure.sql, fold_measures.sql, sample_waiting.sql
+In SQL        sql/80_observe/record_measures.sql, compact_measures.sql, sample_waiting.sql
 
 Nothing is done per job as it runs. Of each settled batch the endings are counted by type; times
 are taken of all in a small batch and of an even sample in a large one, each standing for its
 share, so a worker that drains a hundred thousand jobs a second measures at the price of a few
-thousand. Foreign workers are not measured unless they call howdah.measure themselves.
+thousand. Foreign workers are not measured unless they call howdah.record_measures themselves.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Measures:
             tally.run[cell_of(ran)] += weight
             tally.run_seconds += ran * weight
             if ahead is not None:
-                waited = max(0.0, ending.began + ahead - ending.claim.place)
+                waited = max(0.0, ending.began + ahead - ending.claim.ready_at)
                 tally.pickup[cell_of(waited)] += weight
                 tally.pickup_seconds += waited * weight
 
@@ -164,7 +164,7 @@ class Measures:
         """Report what was measured since the last time, and hear whether to stop."""
         rows = list(self.gathered().values())
         if await self._store.fetchval(
-            "select howdah.measure($1, $2) from howdah.relaxed()",
+            "select howdah.record_measures($1, $2) from howdah.async_commit()",
             self._worker_id,
             msgspec.json.encode(rows).decode(),
         ):
@@ -176,7 +176,9 @@ class Measures:
         now = time.monotonic()
         if now >= self._fold_due:
             self._fold_due = now + FOLD_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
-            await self._store.fetchval("select howdah.fold_measures() from howdah.relaxed()")
+            await self._store.fetchval(
+                "select howdah.compact_measures() from howdah.async_commit()"
+            )
 
     async def count_waiting(self) -> None:
         """Write down how many jobs wait, once a minute; any worker does it for all."""
@@ -184,7 +186,7 @@ class Measures:
         if now < self._count_due:
             return
         self._count_due = now + COUNT_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
-        sql = "select howdah.sample_waiting() from howdah.relaxed()"
+        sql = "select howdah.sample_waiting() from howdah.async_commit()"
         try:
             await query.fetch(self._store, COUNT_WITHIN, sql, writes=True)
         except query.TookTooLong:

@@ -1,6 +1,6 @@
 """Registered: a worker tells the database what it knows of its job types.
 
-In SQL  sql/50_run/register_job_types.sql, see_job_types.sql
+In SQL  sql/50_run/register_job_types.sql, touch_job_types.sql
 
 All types are written in one statement when the worker starts. After that, once a minute, it only
 says that it still knows them. What fails here is tried again later: jobs matter more.
@@ -59,7 +59,7 @@ class TypeRegistration:
     async def _register(self, names: Iterable[str]) -> None:
         rows = [_row(self._handlers[name]) for name in sorted(names)]
         await self._store.fetchval(
-            "select howdah.register_job_types($1, $2, $3) from howdah.relaxed()",
+            "select howdah.register_job_types($1, $2, $3) from howdah.async_commit()",
             self._worker_id,
             msgspec.json.encode(rows).decode(),
             VERSION,
@@ -67,7 +67,8 @@ class TypeRegistration:
 
     async def _seen(self) -> set[str]:
         rows = await self._store.fetch(
-            "select t.* from howdah.relaxed(), howdah.see_job_types($1) as t", list(self._handlers)
+            "select t.* from howdah.async_commit(), howdah.touch_job_types($1) as t",
+            list(self._handlers),
         )
         return {row[0] for row in rows}
 

@@ -16,8 +16,8 @@ create table howdah.installed (
     installed_at    timestamptz not null default now()
 );
 
--- Part of every id made here, see 05_ground/new_id.sql.
+-- Part of every id made here, see 05_basics/new_id.sql.
 create sequence howdah.id_counter;
 
--- What a transaction writes that must wait for the disk, see 05_ground/disk.sql.
+-- What a transaction writes that must wait for the disk, see 05_basics/durability.sql.
 create sequence howdah.waits_for_disk;

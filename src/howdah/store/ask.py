@@ -21,7 +21,7 @@ from howdah.store.rows import JOB_COLUMNS, job_from
 from howdah.store.store import Store
 
 _BY_IDS = f"select {JOB_COLUMNS} from howdah.jobs_by_id($1)"  # noqa: S608
-_WATCH = f"select {JOB_COLUMNS} from howdah.relaxed(), howdah.watch($1)"  # noqa: S608
+_WATCH = f"select {JOB_COLUMNS} from howdah.async_commit(), howdah.watch($1)"  # noqa: S608
 _LIVE = tuple(state for state in State if not state.finished)
 
 

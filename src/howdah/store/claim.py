@@ -2,7 +2,7 @@
 
 In SQL  sql/40_claim/
 
-A claim need not wait for the disk: after a crash it is at worst done again (howdah.relaxed()).
+A claim need not wait for the disk: after a crash it is at worst done again (howdah.async_commit()).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     pass
 
 _CLAIM_COLUMNS = """
-    id, job_type, priority, data, attempts, max_attempts, date_part('epoch', place),
+    id, job_type, priority, data, attempts, max_attempts, date_part('epoch', ready_at),
     date_part('epoch', created_at), date_part('epoch', claimed_at)
 """
 _CLAIM = f"""
-    select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
+    select {_CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
 """  # noqa: S608 - nothing but the column list is put in
 _CLAIM_TRACED = _CLAIM.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
-_CLAIM_NEXT = f"select {_CLAIM_COLUMNS} from howdah.relaxed(), howdah.claim_next($1, $2, $3)"  # noqa: S608
+_CLAIM_NEXT = f"select {_CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim_next($1, $2, $3)"  # noqa: S608
 _CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
 
 
@@ -35,7 +35,7 @@ class ScanRanges(NamedTuple):
 
     job_types: list[str]
     after_ranks: list[int]
-    after_places: list[Any]
+    after_ready_at: list[Any]
     after_ids: list[UUID]
     until_ranks: list[int]
 

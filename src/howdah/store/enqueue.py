@@ -26,8 +26,8 @@ from howdah.store.store import Store
 
 COPYING = 7 * 24 * 3600.0  # seconds: a stream may take as long as whoever feeds it
 
-_ENQUEUE = "call howdah.hand_over($1, $2, $3, $4, $5, $6, $7)"
-_ENQUEUE_TRACED = "call howdah.hand_over($1, $2, $3, $4, $5, $6, $7, $8)"
+_ENQUEUE = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7)"
+_ENQUEUE_TRACED = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8)"
 _COLUMNS = ("id", "job_type", "data", "priority", "max_attempts")
 _COPIED = "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), howdah.wake($4)"
 _DEFAULTS = "select priority, max_attempts from howdah.type_defaults($1)"

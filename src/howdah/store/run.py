@@ -2,7 +2,7 @@
 
 In SQL  sql/50_run/
 
-None of them waits for the disk: after a crash they are at worst done again (howdah.relaxed()).
+None of them waits for the disk: after a crash they are at worst done again (howdah.async_commit()).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ async def start(store: Store, worker_id: str, running: Sequence[tuple[Claim, flo
     now = time.monotonic()
     return await fetch_ids(
         store,
-        "select s.* from howdah.relaxed(), howdah.start($1, $2, $3, $4) as s",
+        "select s.* from howdah.async_commit(), howdah.start($1, $2, $3, $4) as s",
         worker_id,
         [claim.id for claim, _ in running],
         [claim.attempt for claim, _ in running],
@@ -38,7 +38,7 @@ async def progress(
 ) -> set[UUID]:
     return await fetch_ids(
         store,
-        "select p.* from howdah.relaxed(), howdah.progress($1, $2, $3, $4, $5) as p",
+        "select p.* from howdah.async_commit(), howdah.progress($1, $2, $3, $4, $5) as p",
         worker_id,
         [claim.id for claim, _, _ in reports],
         [claim.attempt for claim, _, _ in reports],
@@ -50,7 +50,7 @@ async def progress(
 async def emit(store: Store, worker_id: str, events: Sequence[tuple[Claim, str, str]]) -> set[UUID]:
     return await fetch_ids(
         store,
-        "select e.* from howdah.relaxed(), howdah.emit($1, $2, $3, $4, $5) as e",
+        "select e.* from howdah.async_commit(), howdah.emit($1, $2, $3, $4, $5) as e",
         worker_id,
         [claim.id for claim, _, _ in events],
         [claim.attempt for claim, _, _ in events],
@@ -68,7 +68,7 @@ async def beat(
 ) -> set[UUID]:
     """Say that the worker lives; returns which of the held attempts it has lost."""
     rows = await connection.fetch(
-        "select b.* from howdah.relaxed(), howdah.beat($1, $2, $3, $4, $5) as b",
+        "select b.* from howdah.async_commit(), howdah.beat($1, $2, $3, $4, $5) as b",
         worker_id,
         [id for id, _ in held],
         [attempt for _, attempt in held],
@@ -83,7 +83,7 @@ async def beat_for_another(
 ) -> None:
     """Say that a worker lives that cannot say it itself; since when, and the types it holds."""
     await connection.execute(
-        "select from howdah.relaxed(), howdah.workers as w, "
+        "select from howdah.async_commit(), howdah.workers as w, "
         "howdah.beat(w.id, p_silent_after => $2, p_info => w.info || jsonb_build_object('held_up', "
         "jsonb_build_object('seconds', $3::float8, 'now', true, 'types', array(select distinct "
         "j.job_type from howdah.jobs_live as j where j.worker_id = w.id order by 1 limit 5)))) "
@@ -95,4 +95,4 @@ async def beat_for_another(
 
 
 async def leave(store: Store, worker_id: str) -> None:
-    await store.fetchval("select howdah.leave($1)", worker_id)
+    await store.fetchval("select howdah.deregister($1)", worker_id)

@@ -50,7 +50,7 @@ async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> UpkeepResu
     """Do one round of upkeep; None when another worker is at it."""
     rows = await store.fetch(
         "select promoted, recovered, failed, silent_workers, next_due_in "
-        "from howdah.relaxed(), howdah.upkeep($1, $2)",
+        "from howdah.async_commit(), howdah.upkeep($1, $2)",
         timeout,
         worker_id,
     )
@@ -63,7 +63,7 @@ async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> UpkeepResu
 async def promote_due(store: Store, worker_id: str) -> tuple[int, timedelta | None] | None:
     """Promote, and say how long the next job has to wait; None when another worker is at it."""
     rows = await store.fetch(
-        "select promoted, next_due_in from howdah.relaxed(), howdah.promote_due($1)", worker_id
+        "select promoted, next_due_in from howdah.async_commit(), howdah.promote_due($1)", worker_id
     )
     return (rows[0][0], rows[0][1]) if rows else None
 

@@ -1,7 +1,7 @@
 """Doorbell: sleep until a job is there, and let producers know that somebody sleeps.
 
 A sleeping worker holds a shared advisory lock on its listening connection; producers that
-find nobody holding it spare the NOTIFY (sql/25_signals/wake.sql). Falling asleep is: take the
+find nobody holding it spare the NOTIFY (sql/25_notify/wake.sql). Falling asleep is: take the
 lock, look once more, doze for a glance, look again, then sleep until the bell or the poll.
 
 The bell names the types that have jobs. Whoever hears it looks at these alone, which is

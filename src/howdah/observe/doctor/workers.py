@@ -25,7 +25,7 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
     waiting = await query.fetchval(
         store,
         within,
-        "select exists (select from howdah.lanes(1) as l where not exists "
+        "select exists (select from howdah.lane_counts(1) as l where not exists "
         "(select from howdah.paused_types as p where p.job_type = l.job_type))",
     )
     if silent:
@@ -95,7 +95,7 @@ async def _upkeep(store: Store, within: timedelta) -> list[Check]:
         store,
         within,
         "select howdah.clock() - (select run_at from howdah.jobs_live "
-        "where worker_id is null and place is null order by run_at limit 1)",
+        "where worker_id is null and ready_at is null order by run_at limit 1)",
     )
     overdue = late is not None and late > UPKEEP
     return [

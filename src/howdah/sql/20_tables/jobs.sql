@@ -4,8 +4,8 @@
 --   jobs_finished    completed, failed, cancelled: by the day of finishing, so that
 --                    forgetting a day is `drop table` and never a mass delete
 --
--- A job stands in line when `place` is set and nobody holds it. The line of a type is
--- the index jobs_ready: highest priority first, then by place, then by id. `place` is the
+-- A job stands in line when `ready_at` is set and nobody holds it. The line of a type is
+-- the index jobs_ready: highest priority first, then by ready_at, then by id. `ready_at` is the
 -- moment the job joined the line: null while it waits for `run_at`; kept while a worker
 -- holds it, so that a job handed back stands where it stood. Beats, progress, events and
 -- `running` touch no indexed column, so those updates stay on their page (HOT).
@@ -28,7 +28,7 @@ create table howdah.jobs (
     max_attempts   howdah.attempts_allowed not null default 3,
     last_error     howdah.long_text,
     run_at         howdah.instant,                      -- not before; null: at once
-    place          howdah.instant default now(),
+    ready_at       howdah.instant default now(),
     result         howdah.json_value,
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
     watched        bool         not null default false, -- somebody follows it: changes are announced
@@ -49,11 +49,11 @@ with (
 
 -- `~priority` turns "highest first" into ascending order without overflowing, so that one
 -- row comparison says "behind this job in the line".
-create index jobs_ready on howdah.jobs_live (job_type, (~priority), place, id)
-    where worker_id is null and place is not null;
+create index jobs_ready on howdah.jobs_live (job_type, (~priority), ready_at, id)
+    where worker_id is null and ready_at is not null;
 
 create index jobs_waiting on howdah.jobs_live (run_at)
-    where worker_id is null and place is null;
+    where worker_id is null and ready_at is null;
 
 -- For recover, which asks who holds what. The verbs of a worker look their jobs up by id and must
 -- not take this way, which the planner prefers on a table it knows nothing about: each lease

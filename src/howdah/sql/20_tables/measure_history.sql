@@ -1,6 +1,6 @@
 -- measure_history · what was measured, over time: an hour by the minute, a day by the quarter, a week by two hours
 --
--- Filled by fold_measures and sample_waiting, and drawn as charts. Each moment is told once: what is older
+-- Filled by compact_measures and sample_waiting, and drawn as charts. Each moment is told once: what is older
 -- than an hour is folded into one row per type and 15 minutes, after a day into one per type and 2 hours, and
 -- forgotten after the option keep_measure_history. The sums of howdah.measures do not depend on it.
 --

@@ -1,7 +1,7 @@
 -- measures · how many attempts ended how, how long they waited and how long they ran
 --
 -- Append-only: each worker adds one row per job type every few seconds, so that nobody waits
--- for a counter. Folded by fold_measures: after a minute or two into one row per type and minute
+-- for a counter. Folded by compact_measures: after a minute or two into one row per type and minute
 -- (worker_id ''), after the option keep_measures into one row per type for all that was before
 -- (at -infinity). The sum over all rows of a type therefore never falls.
 --

@@ -46,7 +46,7 @@ begin
     if p_max_attempts > 3 then  -- the least that the limit can be
         perform howdah.refuse_max_attempts(p_max_attempts);
     end if;
-    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, place)
+    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at)
     values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, p_trace, case when v_ready then now() end);
     if p_id is not null then
         perform howdah.refuse_used_ids(array[p_id]);
@@ -54,7 +54,7 @@ begin
     if v_ready then
         perform howdah.wake(array[p_job_type]);
     else
-        perform howdah.wake_at(v_run_at);
+        perform howdah.notify_due(v_run_at);
     end if;
     return v_id;
 end;

@@ -38,15 +38,15 @@ begin
                  max_attempts int, delay interval, trace text))
              with ordinality as d (id, job_type, data, priority, run_at, max_attempts, delay, trace, nth)
     ), inserted as (
-        insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, place)
+        insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at)
         select id, job_type, data, priority, run_at, max_attempts, trace,
                case when run_at > v_now then null else now() end
         from drafts order by nth
-        returning job_type, place, run_at
+        returning job_type, ready_at, run_at
     )
     select (select array_agg(id order by nth) from drafts),
-           (select array_agg(distinct job_type) from inserted where place is not null),
-           (select min(run_at) from inserted where place is null),
+           (select array_agg(distinct job_type) from inserted where ready_at is not null),
+           (select min(run_at) from inserted where ready_at is null),
            (select array_agg(given_id) from drafts where given_id is not null),
            (select max(max_attempts) from drafts)
     into v_ids, v_types, v_due, v_given, v_most;
@@ -61,7 +61,7 @@ begin
         perform howdah.wake(v_types);
     end if;
     if v_due is not null then
-        perform howdah.wake_at(v_due);
+        perform howdah.notify_due(v_due);
     end if;
     return query select unnest(v_ids);
 end;

@@ -20,16 +20,16 @@ begin
     perform howdah.refuse_used_ids(array(
         select id from inserted where status in ('pending', 'claimed', 'running')));
     perform howdah.refuse_max_attempts((select max(max_attempts) from inserted));
-    perform howdah.refuse_half_held(id, status)
+    perform howdah.refuse_holder_mismatch(id, status)
     from inserted
     where status in ('pending', 'claimed', 'running') and (status = 'pending') <> (worker_id is null);
 
     update howdah.jobs_live as j
-    set place = case when j.run_at > howdah.clock() then null else j.created_at end
+    set ready_at = case when j.run_at > howdah.clock() then null else j.created_at end
     where j.id = any (array(
         select id from inserted
         where status = 'pending'
-          and place is distinct from case when run_at > howdah.clock() then null else created_at end
+          and ready_at is distinct from case when run_at > howdah.clock() then null else created_at end
     ));
 
     if exists (select from howdah.job_types as t where t.priority <> 100 or t.max_attempts <> 3) then
@@ -53,7 +53,7 @@ begin
     if v_types <> '{}' then
         perform howdah.wake(v_types);
     end if;
-    perform howdah.wake_at(min(run_at)) from inserted where status = 'pending' and run_at > howdah.clock();
+    perform howdah.notify_due(min(run_at)) from inserted where status = 'pending' and run_at > howdah.clock();
     return null;
 end;
 $$;

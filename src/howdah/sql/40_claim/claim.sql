@@ -11,11 +11,11 @@
 --
 --   p_worker_id    who claims; half of the lease
 --   p_batch_size   how many at most
---   p_job_types, p_after_ranks, p_after_places, p_after_ids, p_until_ranks   the stretches
+--   p_job_types, p_after_ranks, p_after_ready_at, p_after_ids, p_until_ranks   the stretches
 --   p_in_turn      false: beside the others, for a look that may take long
 --   returns        the jobs in claim order: highest priority, then oldest
 --
--- With several stretches it looks first, without locking: see best_in_line.sql. Then the best are
+-- With several stretches it looks first, without locking: see peek_best.sql. Then the best are
 -- locked, and no job too many: what is locked and left looks taken to another worker, which would then
 -- take less urgent ones. What others hold is made up for by the next in line.
 --
@@ -30,7 +30,7 @@ create or replace function howdah.claim(
     p_batch_size    int,
     p_job_types     text[],
     p_after_ranks   int[],
-    p_after_places  timestamptz[],
+    p_after_ready_at  timestamptz[],
     p_after_ids     uuid[],
     p_until_ranks   int[],
     p_in_turn       bool default true
@@ -49,18 +49,18 @@ declare
     v_now    timestamptz   := howdah.clock();
     v_types  text[]        := p_job_types;
     v_ranks  int[]         := p_after_ranks;
-    v_places timestamptz[] := p_after_places;
+    v_ready_ats timestamptz[] := p_after_ready_at;
     v_ids    uuid[]        := p_after_ids;
     v_untils int[]         := p_until_ranks;
     v_left   int           := p_batch_size;
     v_best   tid[];        -- where the next jobs to lock lie
     v_rank   int;          -- the last of them
-    v_place  timestamptz;
+    v_ready_at  timestamptz;
     v_id     uuid;
     v_rows   tid[]         := '{}';
     v_space  int           := howdah.lock_space() + 1;
     v_turn   int           := hashtext(p_job_types[1]);  -- workers of one make ask for the same types
-    v_mine   bool;         -- whether it is our turn
+    v_has_turn   bool;         -- whether it is our turn
 begin
     if (length(p_worker_id) between 1 and 200 and p_batch_size between 1 and 10000) is not true then
         perform howdah.refuse_claim(p_worker_id, p_batch_size);
@@ -68,15 +68,15 @@ begin
 
     -- Of several types often one alone has jobs, and its line can be taken as it stands.
     if cardinality(v_types) > 1 then
-        select coalesce(array_agg(s.job_type), '{}'), array_agg(s.rank), array_agg(s.place), array_agg(s.id),
+        select coalesce(array_agg(s.job_type), '{}'), array_agg(s.rank), array_agg(s.ready_at), array_agg(s.id),
                array_agg(s.until)
-        into v_types, v_ranks, v_places, v_ids, v_untils
-        from unnest(v_types, v_ranks, v_places, v_ids, v_untils) as s (job_type, rank, place, id, until)
+        into v_types, v_ranks, v_ready_ats, v_ids, v_untils
+        from unnest(v_types, v_ranks, v_ready_ats, v_ids, v_untils) as s (job_type, rank, ready_at, id, until)
         where not exists (select from howdah.paused_types as p where p.job_type = s.job_type)
           and (cardinality(p_job_types) > 64 or exists (
               select from howdah.jobs_live as j
-              where j.job_type = s.job_type and j.worker_id is null and j.place is not null
-                and (~j.priority, j.place, j.id) > (s.rank, s.place, s.id)
+              where j.job_type = s.job_type and j.worker_id is null and j.ready_at is not null
+                and (~j.priority, j.ready_at, j.id) > (s.rank, s.ready_at, s.id)
                 and ~j.priority <= s.until));
     end if;
 
@@ -84,31 +84,31 @@ begin
         return;
     end if;
     begin
-        v_mine := p_in_turn and (pg_try_advisory_lock(v_space, v_turn) or howdah.wait_for_turn(v_turn));
+        v_has_turn := p_in_turn and (pg_try_advisory_lock(v_space, v_turn) or howdah.wait_for_turn(v_turn));
         if cardinality(v_types) = 1 then
             v_rows := array(
                 select j.ctid from howdah.jobs_live as j
-                where j.job_type = v_types[1] and j.worker_id is null and j.place is not null
-                  and (~j.priority, j.place, j.id) > (v_ranks[1], v_places[1], v_ids[1])
+                where j.job_type = v_types[1] and j.worker_id is null and j.ready_at is not null
+                  and (~j.priority, j.ready_at, j.id) > (v_ranks[1], v_ready_ats[1], v_ids[1])
                   and ~j.priority <= v_untils[1]
                   and (j.run_at is null or j.run_at <= v_now)
                   and not exists (select from howdah.paused_types where job_type = v_types[1])
-                order by ~j.priority, j.place, j.id
+                order by ~j.priority, j.ready_at, j.id
                 limit p_batch_size
                 for update skip locked);
             v_left := 0;
         end if;
 
         while v_left > 0 loop
-            select * into v_best, v_rank, v_place, v_id
-            from howdah.best_in_line(v_left, v_types, v_ranks, v_places, v_ids, v_untils, v_now);
+            select * into v_best, v_rank, v_ready_at, v_id
+            from howdah.peek_best(v_left, v_types, v_ranks, v_ready_ats, v_ids, v_untils, v_now);
 
             v_rows := v_rows || array(
-                select taken.spot
-                from unnest(v_best) as best (spot)
+                select taken.ctid
+                from unnest(v_best) as best (ctid)
                 cross join lateral (
-                    select j.ctid as spot from howdah.jobs_live as j
-                    where j.ctid = best.spot and j.worker_id is null and j.place is not null
+                    select j.ctid from howdah.jobs_live as j
+                    where j.ctid = best.ctid and j.worker_id is null and j.ready_at is not null
                     limit 1
                     for update skip locked
                 ) as taken);
@@ -116,19 +116,19 @@ begin
             exit when v_left = 0 or v_rank is null;
 
             -- Others hold some of them: go on behind the last.
-            select array_agg(begins.rank), array_agg(begins.place), array_agg(begins.id)
-            into v_ranks, v_places, v_ids
-            from unnest(v_ranks, v_places, v_ids) as stretch (rank, place, id)
+            select array_agg(begins.rank), array_agg(begins.ready_at), array_agg(begins.id)
+            into v_ranks, v_ready_ats, v_ids
+            from unnest(v_ranks, v_ready_ats, v_ids) as stretch (rank, ready_at, id)
             cross join lateral (
-                select later.rank, later.place, later.id
-                from (values (stretch.rank, stretch.place, stretch.id), (v_rank, v_place, v_id))
-                         as later (rank, place, id)
-                order by later.rank desc, later.place desc, later.id desc
+                select later.rank, later.ready_at, later.id
+                from (values (stretch.rank, stretch.ready_at, stretch.id), (v_rank, v_ready_at, v_id))
+                         as later (rank, ready_at, id)
+                order by later.rank desc, later.ready_at desc, later.id desc
                 limit 1
             ) as begins;
         end loop;
 
-        if v_mine then
+        if v_has_turn then
             perform pg_advisory_unlock(v_space, v_turn);
         end if;
         if v_rows = '{}' then
@@ -139,8 +139,8 @@ begin
         update howdah.jobs_live as j
         set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
             attempts = least(j.attempts, 2147483646) + 1, started_at = null
-        from unnest(v_rows) as spot
-        where j.ctid = spot
+        from unnest(v_rows) as locked (ctid)
+        where j.ctid = locked.ctid
         returning j.*;
     exception when others or query_canceled then
         -- asked of the server: we may be interrupted between the lock and what we know of it

@@ -31,11 +31,11 @@ begin
     end if;
     return query
     with next as materialized (
-        select j.ctid as spot from howdah.jobs_live as j
-        where j.job_type = p_job_type and j.worker_id is null and j.place is not null
+        select j.ctid from howdah.jobs_live as j
+        where j.job_type = p_job_type and j.worker_id is null and j.ready_at is not null
           and (j.run_at is null or j.run_at <= v_now)
           and not exists (select from howdah.paused_types where job_type = p_job_type)
-        order by ~j.priority, j.place, j.id
+        order by ~j.priority, j.ready_at, j.id
         limit p_batch_size
         for update skip locked
     )
@@ -43,7 +43,7 @@ begin
     set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
         attempts = least(j.attempts, 2147483646) + 1, started_at = null
     from next
-    where j.ctid = next.spot
+    where j.ctid = next.ctid
     returning j.*;
 end;
 $$;

@@ -28,14 +28,14 @@ declare
 begin
     foreach v_type in array p_job_types loop
         for v_job in
-            select j.id as job_id, j.ctid as spot from howdah.jobs_live as j
-            where j.job_type = v_type and j.worker_id is null and j.place is not null
-            order by ~j.priority, j.place, j.id
+            select j.id as job_id, j.ctid from howdah.jobs_live as j
+            where j.job_type = v_type and j.worker_id is null and j.ready_at is not null
+            order by ~j.priority, j.ready_at, j.id
             limit p_depth
         loop
             begin
                 perform convert_to(j.data::text, 'UTF8'), convert_to(j.trace, 'UTF8') from howdah.jobs_live as j
-                where j.ctid = v_job.spot;
+                where j.ctid = v_job.ctid;
                 continue;
             exception when others then
                 id := v_job.job_id;

@@ -57,7 +57,7 @@ begin
             end if;
         end;
     end loop;
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     return query select unnest(v_ours);
 end;
 $$;

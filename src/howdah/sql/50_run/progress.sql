@@ -38,7 +38,7 @@ begin
         returning j.id, j.watched
     )
     select array_agg(id), array_agg(id) filter (where watched) into v_ours, v_watched from ours;
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     return query select unnest(v_ours);
 end;
 $$;

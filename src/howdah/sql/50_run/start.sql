@@ -3,7 +3,7 @@
 -- Marks attempts whose handler is at work. A job that ends within a flush never needs
 -- this: its ending carries the moment it began.
 --
---   p_ran    how long ago each handler began, so that no client's clock is trusted
+--   p_began_ago    how long ago each handler began, so that no client's clock is trusted
 --   returns  the ids this call moved; a missing id was stale, or marked before
 --
 -- Locks the rows in id order. Wakes those who follow these jobs.
@@ -12,7 +12,7 @@ create or replace function howdah.start(
     p_worker_id  text,
     p_ids        uuid[],
     p_attempts   int[],
-    p_ran        interval[] default null
+    p_began_ago        interval[] default null
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -28,11 +28,11 @@ declare
     v_watched  uuid[];
 begin
     with leases as (
-        select l.id, l.attempt, l.ran from unnest(p_ids, p_attempts, p_ran) as l (id, attempt, ran)
+        select l.id, l.attempt, l.began_ago from unnest(p_ids, p_attempts, p_began_ago) as l (id, attempt, began_ago)
         order by l.id
     ), moved as (
         update howdah.jobs_live as j
-        set status = 'running', started_at = v_now - coalesce(l.ran, '0')
+        set status = 'running', started_at = v_now - coalesce(l.began_ago, '0')
         from leases as l
         -- coalesce: see jobs_held
         where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
@@ -40,7 +40,7 @@ begin
         returning j.id, j.watched
     )
     select array_agg(id), array_agg(id) filter (where watched) into v_moved, v_watched from moved;
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     return query select unnest(v_moved);
 end;
 $$;

@@ -35,9 +35,9 @@ create or replace function howdah.cancel(
     p_ids        uuid[],
     p_attempts   int[],
     p_reasons    text[],
-    p_ran        interval[] default null
+    p_began_ago        interval[] default null
 ) returns setof uuid
 language sql volatile security definer
 begin atomic
-    select howdah.finish('cancelled', p_worker_id, p_ids, p_attempts, p_reasons, null, null, p_ran);
+    select howdah.finish('cancelled', p_worker_id, p_ids, p_attempts, p_reasons, null, null, p_began_ago);
 end;

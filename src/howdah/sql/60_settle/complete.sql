@@ -8,7 +8,7 @@
 --
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   p_results                        what each handler returned, if it did
---   p_ran                            how long ago each handler began
+--   p_began_ago                            how long ago each handler began
 --   returns                          the ids this call moved; a missing id was stale
 --
 -- Locks and wakes as finish does.
@@ -18,9 +18,9 @@ create or replace function howdah.complete(
     p_ids        uuid[],
     p_attempts   int[],
     p_results    jsonb[]     default null,
-    p_ran        interval[]  default null
+    p_began_ago        interval[]  default null
 ) returns setof uuid
 language sql volatile security definer
 begin atomic
-    select howdah.finish('completed', p_worker_id, p_ids, p_attempts, null, null, p_results, p_ran);
+    select howdah.finish('completed', p_worker_id, p_ids, p_attempts, null, null, p_results, p_began_ago);
 end;

@@ -15,9 +15,9 @@ create or replace function howdah.fail(
     p_attempts    int[],
     p_errors      text[],
     p_tracebacks  text[]      default null,
-    p_ran         interval[]  default null
+    p_began_ago         interval[]  default null
 ) returns setof uuid
 language sql volatile security definer
 begin atomic
-    select howdah.finish('failed', p_worker_id, p_ids, p_attempts, p_errors, p_tracebacks, null, p_ran);
+    select howdah.finish('failed', p_worker_id, p_ids, p_attempts, p_errors, p_tracebacks, null, p_began_ago);
 end;

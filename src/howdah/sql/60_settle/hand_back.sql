@@ -50,7 +50,7 @@ begin
     ), back as (
         update howdah.jobs_live as j
         set status = 'pending', worker_id = null, claimed_at = null, started_at = null, attempts = j.attempts - 1,
-            unread_since = coalesce(j.unread_since, v_now), place = null,
+            unread_since = coalesce(j.unread_since, v_now), ready_at = null,
             run_at = v_now + least(greatest(v_now - j.unread_since, interval '1 second'), interval '1 minute'),
             last_error = format('worker %s cannot read its payload: %s', p_worker_id, left(l.error, 10000))
         from leases as l
@@ -63,7 +63,7 @@ begin
     )
     select array_agg(b.id), array_agg(b.id) filter (where b.watched) into v_back, v_watched from back as b;
 
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     return query select b, 'pending' from unnest(v_back) as b;
 
     if coalesce(cardinality(v_back), 0) < cardinality(p_ids) then

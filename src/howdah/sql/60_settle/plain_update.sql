@@ -14,19 +14,19 @@ begin
     if new.status = 'pending' then
         new.worker_id := null;
         new.claimed_at := null;
-        new.place := case when new.run_at > howdah.clock() then null else coalesce(new.place, now()) end;
+        new.ready_at := case when new.run_at > howdah.clock() then null else coalesce(new.ready_at, now()) end;
         return new;
     elsif new.status in ('claimed', 'running') then
-        perform howdah.refuse_half_held(new.id, new.status);
+        perform howdah.refuse_holder_mismatch(new.id, new.status);
     end if;
     new.finished_on := howdah.today();
     new.completed_at := coalesce(new.completed_at, howdah.clock());
-    new.place := null;
+    new.ready_at := null;
     insert into howdah.finished_counts (day, job_type, status, jobs)
     values (new.finished_on, new.job_type, new.status, 1);
     if new.watched then
         new.watched := false;
-        perform howdah.announce(array[new.id]);
+        perform howdah.notify_followers(array[new.id]);
     end if;
     return new;
 end;
@@ -38,8 +38,8 @@ create or replace trigger take_plain_update
     when (new.status in ('completed', 'failed', 'cancelled')
           or (new.status = 'pending') = (new.worker_id is not null)
           or (new.status = 'pending'
-              and ((new.place is null and new.run_at is null)
-                   or new.run_at > new.place)))  -- later than it joined the line: perhaps not due
+              and ((new.ready_at is null and new.run_at is null)
+                   or new.run_at > new.ready_at)))  -- later than it joined the line: perhaps not due
     execute function howdah.take_plain_update();
 
 -- finished rows: brought back to life, or ended differently
@@ -57,10 +57,10 @@ begin
         new.worker_id := null;
         new.claimed_at := null;
         new.completed_at := null;
-        new.place := case when new.run_at > howdah.clock() then null else now() end;
+        new.ready_at := case when new.run_at > howdah.clock() then null else now() end;
         new.max_attempts := greatest(new.max_attempts, least(new.attempts, 2147483646) + 1);
     elsif new.worker_id is null then
-        perform howdah.refuse_half_held(new.id, new.status);
+        perform howdah.refuse_holder_mismatch(new.id, new.status);
     end if;
     return new;
 end;
@@ -99,27 +99,27 @@ create or replace trigger take_plain_delete
 
 -- whatever a plain UPDATE changed: what stands in line again wakes idle workers, and those who
 -- follow a job hear of it, once per statement. The verbs write to jobs_live and never come here.
-create or replace function howdah.tell_plain_update() returns trigger
+create or replace function howdah.notify_plain_update() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_types text[] := array(
         select distinct job_type from changed
-        where status = 'pending' and worker_id is null and place is not null
+        where status = 'pending' and worker_id is null and ready_at is not null
     );
 begin
     if v_types <> '{}' then
         perform howdah.wake(v_types);
     end if;
-    perform howdah.wake_at(min(run_at)) from changed
-    where status = 'pending' and worker_id is null and place is null and run_at is not null;
-    perform howdah.announce(array(select id from changed where watched));
+    perform howdah.notify_due(min(run_at)) from changed
+    where status = 'pending' and worker_id is null and ready_at is null and run_at is not null;
+    perform howdah.notify_followers(array(select id from changed where watched));
     return null;
 end;
 $$;
 
-create or replace trigger tell_plain_update
+create or replace trigger notify_plain_update
     after update on howdah.jobs
     referencing new table as changed
-    for each statement execute function howdah.tell_plain_update();
+    for each statement execute function howdah.notify_plain_update();

@@ -36,23 +36,23 @@ begin
         set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
             attempts = j.attempts - 1,
             run_at = case when l.delay > '0' then howdah.clock() + l.delay else j.run_at end,
-            place = case when l.delay > '0' then null else coalesce(j.place, now()) end
+            ready_at = case when l.delay > '0' then null else coalesce(j.ready_at, now()) end
         from leases as l
         -- coalesce: see jobs_held
         where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
-        returning j.id, j.watched, j.job_type, j.place, j.run_at
+        returning j.id, j.watched, j.job_type, j.ready_at, j.run_at
     )
     select array_agg(id), array_agg(id) filter (where watched),
-           array_agg(distinct job_type) filter (where place is not null),
-           min(run_at) filter (where place is null)
+           array_agg(distinct job_type) filter (where ready_at is not null),
+           min(run_at) filter (where ready_at is null)
     into v_moved, v_watched, v_types, v_due from moved;
 
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     if v_types is not null then
         perform howdah.wake(v_types);
     end if;
     if v_due is not null then
-        perform howdah.wake_at(v_due);
+        perform howdah.notify_due(v_due);
     end if;
     return query select unnest(v_moved);
 end;

@@ -18,7 +18,7 @@ create or replace function howdah.retry(
     p_errors      text[],
     p_delays      interval[]  default null,
     p_tracebacks  text[]      default null,
-    p_ran         interval[]  default null
+    p_began_ago         interval[]  default null
 ) returns table (id uuid, status text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -45,41 +45,41 @@ begin
     end if;
 
     with leases as (
-        select l.* from unnest(p_ids, p_attempts, p_errors, p_delays, p_tracebacks, p_ran)
-                            as l (id, attempt, error, delay, traceback, ran)
+        select l.* from unnest(p_ids, p_attempts, p_errors, p_delays, p_tracebacks, p_began_ago)
+                            as l (id, attempt, error, delay, traceback, began_ago)
         order by l.id
     ), again as (
         update howdah.jobs_live as j
         set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
             last_error = left(l.error, 10000),
-            errors = howdah.with_error(j.errors, j.attempts, j.worker_id, l.error, l.traceback,
-                                       coalesce(j.started_at, v_now - l.ran, j.claimed_at), v_now),
+            errors = howdah.append_error(j.errors, j.attempts, j.worker_id, l.error, l.traceback,
+                                       coalesce(j.started_at, v_now - l.began_ago, j.claimed_at), v_now),
             unread_since = null,
             run_at = case when l.delay > '0' then v_now + l.delay else j.run_at end,
-            place = case when l.delay > '0' then null else now() end
+            ready_at = case when l.delay > '0' then null else now() end
         from leases as l
         -- coalesce: see jobs_held
         where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
           and j.attempts < least(j.max_attempts, v_limit)
-        returning j.id, j.watched, j.job_type, j.place, j.run_at
+        returning j.id, j.watched, j.job_type, j.ready_at, j.run_at
     )
     select array_agg(a.id), array_agg(a.id) filter (where watched),
-           array_agg(distinct job_type) filter (where place is not null),
-           min(run_at) filter (where place is null)
+           array_agg(distinct job_type) filter (where ready_at is not null),
+           min(run_at) filter (where ready_at is null)
     into v_again, v_watched, v_types, v_due from again as a;
 
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     if v_types is not null then
         perform howdah.wake(v_types);
     end if;
     if v_due is not null then
-        perform howdah.wake_at(v_due);
+        perform howdah.notify_due(v_due);
     end if;
     return query select a, 'pending' from unnest(v_again) as a;
 
     if coalesce(cardinality(v_again), 0) < cardinality(p_ids) then
         return query select f, 'failed' from howdah.finish(
-            'failed', p_worker_id, p_ids, p_attempts, p_errors, p_tracebacks, null, p_ran) as f;
+            'failed', p_worker_id, p_ids, p_attempts, p_errors, p_tracebacks, null, p_began_ago) as f;
     end if;
 end;
 $$;

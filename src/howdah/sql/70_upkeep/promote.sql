@@ -23,10 +23,10 @@ declare
 begin
     with moved as (
         update howdah.jobs_live as j
-        set place = j.run_at
+        set ready_at = j.run_at
         where j.id = any (array(
             select due.id from howdah.jobs_live as due
-            where due.worker_id is null and due.place is null and due.run_at <= howdah.clock()
+            where due.worker_id is null and due.ready_at is null and due.run_at <= howdah.clock()
             order by due.run_at
             limit p_limit
             for update skip locked

@@ -25,7 +25,7 @@ begin
     end if;
     select count(*) into promoted from howdah.promote();
     next_due_in := howdah.next_due_in();
-    if (promoted > 0 or next_due_in is not null) and howdah.somebody_sleeps() then
+    if (promoted > 0 or next_due_in is not null) and howdah.has_idle_worker() then
         perform pg_notify('howdah_due', json_build_array(
             round(extract(epoch from next_due_in) * 1000), left(p_worker_id, 200))::text);
     end if;

@@ -89,9 +89,9 @@ begin
             update howdah.jobs_live as j
             set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
                 last_error = v_lost.error,
-                errors = howdah.with_error(j.errors, j.attempts, j.worker_id, v_lost.error, null, j.started_at, v_now,
+                errors = howdah.append_error(j.errors, j.attempts, j.worker_id, v_lost.error, null, j.started_at, v_now,
                                            p_lost => true),
-                place = coalesce(j.place, now())
+                ready_at = coalesce(j.ready_at, now())
             where j.id = any (v_lost.ids) and j.attempts < least(j.max_attempts, v_limit)
               and howdah.lost_in_a_row(j.errors) < v_deaths - 1
             returning j.id, j.watched, j.job_type
@@ -99,7 +99,7 @@ begin
         select array_agg(a.id), array_agg(a.id) filter (where a.watched), array_agg(distinct a.job_type)
         into v_again, v_watched, v_types from again as a;
 
-        perform howdah.announce(v_watched);
+        perform howdah.notify_followers(v_watched);
         if v_types is not null then
             perform howdah.wake(v_types);
         end if;

@@ -3,7 +3,7 @@
 -- Gives finished jobs another chance because a person asked for it: p_attempts more
 -- attempts on top of those they had. Attempts are never reset, so that a lease of the
 -- former life can never be mistaken for one of the new. Where an id was used for several jobs, the last of them
--- counts: see 25_signals/refuse_used_ids.sql.
+-- counts: see 27_checks/refuse_used_ids.sql.
 --
 --   returns  the ids this call moved; a missing id is live, completed, pruned or never was
 --

@@ -45,7 +45,7 @@ begin
         failed := 0;
     end if;
     if (select count(*) from (select from howdah.finished_counts limit 500) as counts) = 500 then
-        perform howdah.fold_counts();
+        perform howdah.compact_counts();
     end if;
     next_due_in := howdah.next_due_in();
     return next;

@@ -1,11 +1,11 @@
 -- drain · ask a worker to stop: claim no more, let what runs end, hand back the rest
 --
 -- The worker hears of it with its next report, within seconds, and stops as if it had been sent
--- SIGTERM. A foreign worker that never calls howdah.measure never hears of it.
+-- SIGTERM. A foreign worker that never calls howdah.record_measures never hears of it.
 --
 --   returns  whether such a worker is alive and was asked
 --
--- Locks one row of drains. Wakes nobody.
+-- Locks one row of drain_requests. Wakes nobody.
 
 create or replace function howdah.drain(p_worker_id text) returns bool
 language plpgsql volatile security definer
@@ -18,7 +18,7 @@ begin
     ) then
         return false;
     end if;
-    insert into howdah.drains (worker_id, asked_at) values (p_worker_id, howdah.clock())
+    insert into howdah.drain_requests (worker_id, requested_at) values (p_worker_id, howdah.clock())
     on conflict (worker_id) do nothing;
     return true;
 end;

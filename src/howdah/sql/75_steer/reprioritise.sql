@@ -31,7 +31,7 @@ begin
         returning j.id, j.watched
     )
     select array_agg(id), array_agg(id) filter (where watched) into v_moved, v_watched from moved;
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     return query select unnest(v_moved);
 end;
 $$;

@@ -21,16 +21,16 @@ declare
     v_types    text[];
 begin
     with moved as (
-        update howdah.jobs_live as j set run_at = howdah.clock(), place = now()
+        update howdah.jobs_live as j set run_at = howdah.clock(), ready_at = now()
         where j.id = any (array(
             select k.id from howdah.jobs_live as k
-            where k.id = any (p_ids) and coalesce(k.worker_id is null, false) and coalesce(k.place is null, false)
+            where k.id = any (p_ids) and coalesce(k.worker_id is null, false) and coalesce(k.ready_at is null, false)
             order by k.id for update))
         returning j.id, j.watched, j.job_type
     )
     select array_agg(id), array_agg(id) filter (where watched), array_agg(distinct job_type)
     into v_moved, v_watched, v_types from moved;
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     if v_types is not null then
         perform howdah.wake(v_types);
     end if;

@@ -20,7 +20,7 @@ set enable_seqscan = off
 set jit = off
 begin atomic
     with waiting as (
-        select j.id from howdah.jobs_live as j where j.worker_id is null and j.place is null
+        select j.id from howdah.jobs_live as j where j.worker_id is null and j.ready_at is null
         order by j.run_at limit 10 * p_depth
     ), held as (
         select j.id from howdah.jobs_live as j where j.worker_id is not null limit 10 * p_depth
@@ -28,7 +28,7 @@ begin atomic
         select j.id from howdah.jobs_live as j order by j.id desc limit 10 * p_depth
     ), latest as materialized (
         select j.id, j.job_type, j.last_error, j.attempts, j.errors,
-               case when j.worker_id is null and j.place is null then j.run_at end as next_at
+               case when j.worker_id is null and j.ready_at is null then j.run_at end as next_at
         from howdah.jobs_live as j
         where j.id in (select id from waiting union select id from held union select id from newest)
           and j.last_error is not null and (p_job_type is null or j.job_type = p_job_type)

@@ -6,7 +6,7 @@
 --   p_cap    how many jobs of a type are counted at most
 --   returns  whether it was counted now; false: it was counted in this minute, or another worker is at it
 --
--- Locks (lock_space, 4) until the transaction ends. Wakes nobody. Counts like howdah.lanes, so give the
+-- Locks (lock_space, 4) until the transaction ends. Wakes nobody. Counts like howdah.lane_counts, so give the
 -- statement a timeout.
 
 create or replace function howdah.sample_waiting(p_cap int default 100000) returns bool
@@ -25,7 +25,7 @@ begin
     insert into howdah.measure_history (at, step, job_type, waiting, more)
     select v_minute, interval '1 minute', coalesce(l.job_type, ''),
            coalesce(sum(l.jobs), 0), coalesce(bool_or(l.more) or count(*) >= 1000, false)  -- it looks at 1,000 lanes
-    from howdah.lanes(p_cap) as l
+    from howdah.lane_counts(p_cap) as l
     group by grouping sets ((l.job_type), ());
     return true;
 end;

@@ -21,12 +21,12 @@ grant execute on function
     howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text),
     howdah.enqueue_many(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
-    howdah.somebody_sleeps(), howdah.ring(text[]), howdah.relaxed(), howdah.wait_for_disk(),
+    howdah.has_idle_worker(), howdah.notify_workers(text[]), howdah.async_commit(), howdah.wait_for_disk(),
     howdah.is_new_id(uuid, int), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
     howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[]), howdah.type_defaults(text)
     to howdah_producer, howdah_worker;
 grant execute on procedure
-    howdah.hand_over(text, jsonb, int, timestamptz, int, uuid, interval, text)
+    howdah.enqueue_now(text, jsonb, int, timestamptz, int, uuid, interval, text)
     to howdah_producer, howdah_worker;
 grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
 grant insert (id, job_type, priority, data, max_attempts, run_at, trace)
@@ -40,8 +40,8 @@ grant select on all tables in schema howdah to howdah_observer, howdah_worker;
 grant execute on function
     howdah.clock(), howdah.today(), howdah.option(text), howdah.fingerprint(text),
     howdah.measured(timestamptz), howdah.measured_by_minute(timestamptz),
-    howdah.lanes(int, int, text), howdah.held(int), howdah.scheduled(int),
-    howdah.ahead(text[], int, timestamptz, uuid, int), howdah.crew(int), howdah.jobs_by_id(uuid[]), howdah.recent_failures(text, int, int),
+    howdah.lane_counts(int, int, text), howdah.held_counts(int), howdah.scheduled_counts(int),
+    howdah.jobs_ahead(text[], int, timestamptz, uuid, int), howdah.workers_now(int), howdah.jobs_by_id(uuid[]), howdah.recent_failures(text, int, int),
     howdah.retrying_failures(text, int)
     to howdah_observer, howdah_worker;
 

@@ -48,7 +48,7 @@ class JobLife(msgspec.Struct, frozen=True, kw_only=True):
 
     job: JobSeen
     at: datetime  # the server's clock when it was read
-    place: datetime | None  # since when it stands in line
+    ready_at: datetime | None  # since when it stands in line
     waited: timedelta
     ran: timedelta
     spans: list[Span]
@@ -107,7 +107,7 @@ async def job(desk: Desk, id: UUID) -> JobLife:
     return JobLife(
         job=JobSeen(**known),
         at=life.at,
-        place=life.place,
+        ready_at=life.ready_at,
         waited=life.waited,
         ran=life.ran,
         spans=life.spans,

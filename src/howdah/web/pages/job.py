@@ -67,7 +67,7 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
         "events_shown": EVENTS,
         "fingerprint": written.fingerprint or None,
         "frame": _frame(life),
-        "can": {str(action) for action in allowed(job, in_line=life.place is not None)},
+        "can": {str(action) for action in allowed(job, in_line=life.ready_at is not None)},
     }
 
 

@@ -1,11 +1,11 @@
--- relaxed · let this transaction commit without waiting for the disk
+-- async_commit · let this transaction commit without waiting for the disk
 --
 -- For claims, beats and progress: after a crash they are at worst done again. For an enqueue only where the
--- caller waits for the disk all the same: see 30_enqueue/hand_over.sql. For complete only where the user chose it.
+-- caller waits for the disk all the same: see 30_enqueue/enqueue_now.sql. For complete only where the user chose it.
 --
 -- It answers what set_config answers: only then does the planner put that in its place.
 
-create or replace function howdah.relaxed() returns text
+create or replace function howdah.async_commit() returns text
 language sql volatile
 begin atomic
     select set_config('synchronous_commit', 'off', true);

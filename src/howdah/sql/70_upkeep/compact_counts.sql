@@ -1,6 +1,6 @@
--- fold_counts · add up the differences in finished_counts, so that they stay few
+-- compact_counts · add up the differences in finished_counts, so that they stay few
 
-create or replace function howdah.fold_counts() returns void
+create or replace function howdah.compact_counts() returns void
 language sql volatile security definer
 begin atomic
     with taken as (

@@ -1,12 +1,12 @@
--- ahead · how many jobs of these types go before a place in line; counts p_cap of each type at most
+-- jobs_ahead · how many jobs of these types go before a place in line; counts p_cap of each type at most
 --
---   p_priority, p_place, p_id  where in the line
+--   p_priority, p_ready_at, p_id  where in the line
 --   returns                    higher: of a higher priority; older: of the same, but earlier
 --
 -- Walks the index jobs_ready. Locks nothing.
 
-create or replace function howdah.ahead(
-    p_job_types text[], p_priority int, p_place timestamptz, p_id uuid, p_cap int default 10000)
+create or replace function howdah.jobs_ahead(
+    p_job_types text[], p_priority int, p_ready_at timestamptz, p_id uuid, p_cap int default 10000)
 returns table (job_type text, higher int, older int)
 language sql stable
 set enable_seqscan = off
@@ -19,9 +19,9 @@ begin atomic
         select count(*) filter (where b.priority > p_priority) as higher,
                count(*) filter (where b.priority = p_priority) as older
         from (select j.priority from howdah.jobs_live as j
-              where j.job_type = t and j.worker_id is null and j.place is not null
-                and (~j.priority, j.place, j.id) < (~p_priority, p_place, p_id)
-              order by ~j.priority, j.place, j.id
+              where j.job_type = t and j.worker_id is null and j.ready_at is not null
+                and (~j.priority, j.ready_at, j.id) < (~p_priority, p_ready_at, p_id)
+              order by ~j.priority, j.ready_at, j.id
               limit p_cap) as b
     ) as before
     where not exists (select from howdah.paused_types as p where p.job_type = t);

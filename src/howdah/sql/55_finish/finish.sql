@@ -9,7 +9,7 @@
 --                       workers are told
 --   p_errors, p_tracebacks           what went wrong, per attempt; null where nothing did
 --   p_results                        what the handler returned
---   p_ran                            how long ago each handler began
+--   p_began_ago                            how long ago each handler began
 --   p_lost                           true: their worker went silent
 --   returns                          the ids this call moved; a missing id was stale
 --
@@ -24,7 +24,7 @@ create or replace function howdah.finish(
     p_errors      text[]      default null,
     p_tracebacks  text[]      default null,
     p_results     jsonb[]     default null,
-    p_ran         interval[]  default null,
+    p_began_ago         interval[]  default null,
     p_fenced      bool        default true,
     p_lost        bool        default null
 ) returns setof uuid
@@ -43,8 +43,8 @@ declare
     v_watched  uuid[];
 begin
     with leases as (
-        select l.* from unnest(p_ids, p_attempts, p_errors, p_tracebacks, p_results, p_ran)
-                            as l (id, attempt, error, traceback, result, ran)
+        select l.* from unnest(p_ids, p_attempts, p_errors, p_tracebacks, p_results, p_began_ago)
+                            as l (id, attempt, error, traceback, result, began_ago)
         order by l.id
     ), ended as (
         delete from howdah.jobs_live as j
@@ -52,18 +52,18 @@ begin
         where j.id = any (array[l.id])
           and (not p_fenced or (j.worker_id = p_worker_id and j.attempts = l.attempt))
         returning j.*, l.error as error_, l.traceback as traceback_, l.result as result_,
-                  coalesce(j.started_at, v_now - l.ran, j.claimed_at) as started_at_
+                  coalesce(j.started_at, v_now - l.began_ago, j.claimed_at) as started_at_
     ), kept as (
         insert into howdah.jobs_finished (
             id, job_type, priority, status, data, progress, current_stage, events_count, worker_id,
             claimed_at, created_at, started_at, completed_at, attempts, max_attempts, last_error,
-            run_at, place, result, errors, trace, finished_on)
+            run_at, ready_at, result, errors, trace, finished_on)
         select id, job_type, priority, p_status, data,
                case p_status when 'completed' then 100 else progress end,
                current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
                attempts, max_attempts, coalesce(left(error_, 10000), last_error), run_at, null, result_,
                case when error_ is null or worker_id is null then errors
-                    else howdah.with_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now, p_lost) end,
+                    else howdah.append_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now, p_lost) end,
                trace, v_today
         from ended
     ), counted as (
@@ -72,7 +72,7 @@ begin
     )
     select array_agg(id), array_agg(id) filter (where watched or (not p_fenced and worker_id is not null))
     into v_moved, v_watched from ended;
-    perform howdah.announce(v_watched);
+    perform howdah.notify_followers(v_watched);
     return query select unnest(v_moved);
 end;
 $$;

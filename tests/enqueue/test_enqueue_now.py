@@ -1,4 +1,4 @@
-"""The procedure `hand_over` leaves what `enqueue` leaves, whoever sleeps.
+"""The procedure `enqueue_now` leaves what `enqueue` leaves, whoever sleeps.
 
 It inserts a usual job by itself and asks `enqueue` for any other. What it waits for, and when its
 job begins, is told in tests/stories/test_hand_over.py.
@@ -48,7 +48,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "attempts": {"max_attempts": 0},
     "instant": {"run_at": "infinity"},
 }
-OF_THE_CALL = {"id", "place", "created_at", "run_at"}  # differ from one call to the next
+OF_THE_CALL = {"id", "ready_at", "created_at", "run_at"}  # differ from one call to the next
 
 
 @pytest.fixture(params=["nobody sleeps", "somebody sleeps"])
@@ -66,7 +66,7 @@ def call(db: Database, sql: str, changed: dict[str, Any]) -> Row:
     arguments = "%s::text, %s, %s::int, %s, %s::int, %s, %s, %s::text"
     db.execute(sql.format(arguments), *values)
     row = db.job(given["id"])
-    seen = {"stood": row["place"] and row["place"] - row["created_at"]}
+    seen = {"stood": row["ready_at"] and row["ready_at"] - row["created_at"]}
     if given["delay"] is not None:
         seen["waits"] = row["run_at"] - row["created_at"]
     else:
@@ -74,8 +74,8 @@ def call(db: Database, sql: str, changed: dict[str, Any]) -> Row:
     return {key: row[key] for key in row if key not in OF_THE_CALL} | seen
 
 
-def hand_over(db: Database, changed: dict[str, Any]) -> Row:
-    return call(db, "call howdah.hand_over({})", changed)
+def enqueue_now(db: Database, changed: dict[str, Any]) -> Row:
+    return call(db, "call howdah.enqueue_now({})", changed)
 
 
 def enqueue(db: Database, changed: dict[str, Any]) -> Row:
@@ -85,14 +85,14 @@ def enqueue(db: Database, changed: dict[str, Any]) -> Row:
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_leaves_and_says_what_enqueue_does(db: Database, listener: Listener, kind: str) -> None:
     usual, told = enqueue(db, KINDS[kind]), listener.heard()
-    assert hand_over(db, KINDS[kind]) == usual
+    assert enqueue_now(db, KINDS[kind]) == usual
     assert listener.heard() == told
 
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_it_refuses_what_enqueue_refuses(db: Database, listener: Listener, kind: str) -> None:
     words: list[tuple[str | None, str | None]] = []
-    for way in (enqueue, hand_over):
+    for way in (enqueue, enqueue_now):
         with pytest.raises(psycopg.Error) as refused:
             way(db, REFUSED[kind])
         words.append((refused.value.sqlstate, refused.value.diag.constraint_name))
@@ -101,12 +101,12 @@ def test_it_refuses_what_enqueue_refuses(db: Database, listener: Listener, kind:
 
 
 def test_a_job_without_an_id_is_given_one(db: Database, listener: Listener) -> None:
-    db.execute("call howdah.hand_over('mail', '{}', 100, null, 3, null, null)")
+    db.execute("call howdah.enqueue_now('mail', '{}', 100, null, 3, null, null)")
     assert [claim.job_type for claim in db.claim("mail")] == ["mail"]
 
 
 def test_a_sleeper_hears_the_type(db: Database) -> None:
     listener = Listener(db)
     listener.sleep()
-    hand_over(db, {})
+    enqueue_now(db, {})
     assert listener.heard() == [Heard("howdah_wake", json.dumps(["mail"]))]

@@ -1,4 +1,4 @@
--- hand_over · → pending, and begun while the disk is still at work
+-- enqueue_now · → pending, and begun while the disk is still at work
 --
 -- Enqueue for a caller without a transaction of its own. Where a worker sleeps there are two commits: with
 -- the first the job is there and the worker hears of it, with the second it is on disk. The caller is answered
@@ -9,7 +9,7 @@
 -- Locks nothing. Wakes idle workers that know the type. After an error of class 57 (a timeout, an operator)
 -- the job may be there, as after a lost connection; after any other it is not.
 
-create or replace procedure howdah.hand_over(
+create or replace procedure howdah.enqueue_now(
     p_job_type      text,
     p_data          jsonb,
     p_priority      int,
@@ -25,7 +25,7 @@ as $$
 -- full, and what needs rights is asked of others.
 declare
     v_at_once bool := p_run_at is null and p_delay is null;
-    v_wakes   bool := v_at_once and howdah.somebody_sleeps();
+    v_wakes   bool := v_at_once and howdah.has_idle_worker();
 begin
     -- A usual job is inserted here, as enqueue would: on an idle system that call is a tenth of the way. Its id
     -- was made within the last minute. To look for that id among the ended jobs is left out: it takes as long as
@@ -41,11 +41,11 @@ begin
         insert into howdah.jobs_live (id, job_type, data, priority, max_attempts, trace)
         values (p_id, p_job_type, p_data, p_priority, p_max_attempts, p_trace);
         if v_wakes then
-            perform howdah.relaxed(), howdah.ring(array[p_job_type]);
+            perform howdah.async_commit(), howdah.notify_workers(array[p_job_type]);
         end if;
     else
         if v_wakes then
-            perform howdah.relaxed();
+            perform howdah.async_commit();
         end if;
         perform howdah.enqueue(p_job_type, p_data, p_priority, p_run_at, p_max_attempts, p_id, p_delay, p_trace);
     end if;

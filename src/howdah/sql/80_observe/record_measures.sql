@@ -1,15 +1,15 @@
--- measure · a worker says what it did in the last few seconds, and hears whether to stop
+-- record_measures · a worker says what it did in the last few seconds, and hears whether to stop
 --
 -- A JSON array of objects, one per job type, with the names of the columns of howdah.measures.
 -- Foreign workers may call it as well; without it they show in the counts alone.
 --
---   select howdah.measure('me', '[{"job_type": "mail", "completed": 3, "run": [0, 0, 3]}]');
+--   select howdah.record_measures('me', '[{"job_type": "mail", "completed": 3, "run": [0, 0, 3]}]');
 --
 --   returns  whether somebody asked this worker to drain since it last called
 --
 -- Locks nothing. Wakes nobody.
 
-create or replace function howdah.measure(p_worker_id text, p_measures jsonb default '[]') returns bool
+create or replace function howdah.record_measures(p_worker_id text, p_measures jsonb default '[]') returns bool
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -28,7 +28,7 @@ begin
     from jsonb_to_recordset(p_measures) as m (
         job_type text, completed bigint, failed bigint, retried bigint, cancelled bigint, released bigint,
         pickup bigint[], run bigint[], pickup_seconds double precision, run_seconds double precision);
-    delete from howdah.drains where worker_id = p_worker_id;
+    delete from howdah.drain_requests where worker_id = p_worker_id;
     return found;
 end;
 $$;

@@ -1,4 +1,4 @@
--- see_job_types · a worker says, now and then, that it still knows its job types
+-- touch_job_types · a worker says, now and then, that it still knows its job types
 --
 -- Changes `last_seen_at` and nothing else, and that only where nobody has of late: a hundred workers write
 -- as much as one.
@@ -7,7 +7,7 @@
 --
 -- Locks the rows it changes (skip locked). Wakes nobody.
 
-create or replace function howdah.see_job_types(p_names text[]) returns setof text
+create or replace function howdah.touch_job_types(p_names text[]) returns setof text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$

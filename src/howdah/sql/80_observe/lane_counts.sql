@@ -1,4 +1,4 @@
--- lanes · who stands in line: per type and priority how many, and since when the first
+-- lane_counts · who stands in line: per type and priority how many, and since when the first
 --
 -- Walks the index jobs_ready from lane to lane and counts no more than p_cap jobs of a type,
 -- whatever waits there.
@@ -8,13 +8,13 @@
 --   p_job_type  one type alone; null: all
 --   returns     jobs: how many were counted; null where the cap was reached before this lane
 --               more: the lane is longer than that
---               first_place: since when the lane's first job stands in line
+--               first_ready_at: since when the lane's first job stands in line
 --
 -- Locks nothing. Under a long transaction it meets the dead entries before each lane, so give
 -- the statement a timeout.
 
-create or replace function howdah.lanes(p_cap int default 10000, p_lanes int default 1000, p_job_type text default null)
-returns table (job_type text, priority int, jobs int, more bool, first_place timestamptz)
+create or replace function howdah.lane_counts(p_cap int default 10000, p_lanes int default 1000, p_job_type text default null)
+returns table (job_type text, priority int, jobs int, more bool, first_ready_at timestamptz)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -31,10 +31,10 @@ declare
     v_count int;
 begin
     for n in 1 .. p_lanes loop
-        select j.job_type, ~j.priority as rank, j.place into v_found
+        select j.job_type, ~j.priority as rank, j.ready_at into v_found
         from howdah.jobs_live as j
-        where (j.job_type, ~j.priority) > (v_type, v_rank) and j.worker_id is null and j.place is not null
-        order by j.job_type, ~j.priority, j.place, j.id
+        where (j.job_type, ~j.priority) > (v_type, v_rank) and j.worker_id is null and j.ready_at is not null
+        order by j.job_type, ~j.priority, j.ready_at, j.id
         limit 1;
         exit when not found or v_found.job_type <> p_job_type;
         if v_found.job_type <> v_type then
@@ -44,11 +44,11 @@ begin
         v_rank := v_found.rank;
         job_type := v_type;
         priority := ~v_found.rank;
-        first_place := v_found.place;
+        first_ready_at := v_found.ready_at;
         if v_left > 0 then
             select count(*) into v_count from (
                 select from howdah.jobs_live as j
-                where j.job_type = v_type and ~j.priority = v_found.rank and j.worker_id is null and j.place is not null
+                where j.job_type = v_type and ~j.priority = v_found.rank and j.worker_id is null and j.ready_at is not null
                 limit v_left + 1
             ) as lane;
             jobs := least(v_count, v_left);

@@ -17,7 +17,7 @@ from tests.support.waiting import eventually
 
 WAITS = (
     "select count(*) from pg_stat_activity where datname = current_database() "
-    "and query ~ 'howdah.hand_over' and wait_event = 'SyncRep'"
+    "and query ~ 'howdah.enqueue_now' and wait_event = 'SyncRep'"
 )
 
 
@@ -72,7 +72,7 @@ async def test_a_job_begins_while_its_caller_waits_for_the_disk(
         return "done"
 
     async with queue.worker():
-        await eventually(lambda: own_server.value("select howdah.somebody_sleeps()"))
+        await eventually(lambda: own_server.value("select howdah.has_idle_worker()"))
         await disk.stop()
         call = asyncio.create_task(work.enqueue())
         async with asyncio.timeout(20):
@@ -104,7 +104,7 @@ async def test_a_caller_who_is_stopped_in_between_cannot_know(
         return "done"
 
     async with queue.worker(), Queue(own_server.dsn()) as caller:
-        await eventually(lambda: own_server.value("select howdah.somebody_sleeps()"))
+        await eventually(lambda: own_server.value("select howdah.has_idle_worker()"))
         await disk.stop()
         call = asyncio.create_task(caller.enqueue("work"))
         await eventually(lambda: disk.callers() == 1, "the caller waits for the disk")

@@ -1,4 +1,4 @@
--- fold_measures · add up old measures, so that they stay few, and keep their history
+-- compact_measures · add up old measures, so that they stay few, and keep their history
 --
 -- A minute that ended more than a minute ago becomes one row per type; what is older than the option
 -- keep_measures becomes one row per type. Nothing is lost from the sums.
@@ -12,7 +12,7 @@
 --
 -- Locks (lock_space, 4) until the transaction ends. Wakes nobody.
 
-create or replace function howdah.fold_measures() returns int
+create or replace function howdah.compact_measures() returns int
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -158,7 +158,7 @@ begin
         delete from howdah.measure_history as h where h.at < v_forgot;
     end if;
 
-    delete from howdah.drains where asked_at < howdah.clock() - interval '1 hour';  -- nobody heard
+    delete from howdah.drain_requests where requested_at < howdah.clock() - interval '1 hour';  -- nobody heard
     return v_minutes + v_older;
 end;
 $$;

@@ -1,10 +1,10 @@
--- with_error · a job's errors with one more attempt's error at the end
+-- append_error · a job's errors with one more attempt's error at the end
 --
 -- The last 20 are kept: a job that is retried for weeks does not grow for ever. A long error is cut.
 --
 --   p_lost  whether the attempt ended because its worker went silent
 
-create or replace function howdah.with_error(
+create or replace function howdah.append_error(
     p_errors jsonb, p_attempt int, p_worker_id text, p_error text, p_traceback text,
     p_started_at timestamptz, p_ended_at timestamptz, p_lost bool default null
 ) returns jsonb

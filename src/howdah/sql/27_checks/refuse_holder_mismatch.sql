@@ -1,9 +1,9 @@
--- refuse_half_held · the one refusal of a live job whose status and worker_id contradict each other
+-- refuse_holder_mismatch · the one refusal of a live job whose status and worker_id contradict each other
 --
 -- Not a CHECK of jobs_live: every enqueue and every claim would read it anew, though they cannot break it.
 -- Plain statements can, and meet triggers that look.
 
-create or replace function howdah.refuse_half_held(p_id uuid, p_status text) returns void
+create or replace function howdah.refuse_holder_mismatch(p_id uuid, p_status text) returns void
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$

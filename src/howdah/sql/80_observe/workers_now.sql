@@ -1,4 +1,4 @@
--- crew · the workers, how each is, and what it runs now
+-- workers_now · the workers, how each is, and what it runs now
 --
 -- Workers that beat, and, as far as 200 of them, those that hold jobs and never did.
 --
@@ -7,7 +7,7 @@
 --
 -- Walks the index jobs_held. Locks nothing.
 
-create or replace function howdah.crew(p_shown int default 20)
+create or replace function howdah.workers_now(p_shown int default 20)
 returns table (id text, beats bool, alive bool, started_at timestamptz, beat_at timestamptz, silent_for interval,
                draining bool, holds int, info jsonb, attempts jsonb)
 language sql stable
@@ -31,7 +31,7 @@ begin atomic
          limit 200)
     )
     select m.id, m.beats, m.alive, m.started_at, m.beat_at, m.silent_for,
-           exists (select from howdah.drains as d where d.worker_id = m.id),
+           exists (select from howdah.drain_requests as d where d.worker_id = m.id),
            (select count(*)::int from howdah.jobs_live as j where j.worker_id = m.id),
            m.info,
            coalesce((

@@ -1,0 +1,9 @@
+-- next_due_in · how long the job that is due first has still to wait; null where none waits
+
+create or replace function howdah.next_due_in() returns interval
+language sql stable
+begin atomic
+    select j.run_at - howdah.clock() from howdah.jobs_live as j
+    where j.worker_id is null and j.ready_at is null
+    order by j.run_at limit 1;
+end;

@@ -1,0 +1,13 @@
+-- held_counts · how many jobs are in workers' hands, by type and state; counts p_cap at most
+
+create or replace function howdah.held_counts(p_cap int default 10000)
+returns table (job_type text, status text, jobs bigint)
+language sql stable
+set enable_seqscan = off
+set jit = off
+begin atomic
+    select h.job_type, h.status, count(*) from (
+        select j.job_type, j.status::text from howdah.jobs_live as j where j.worker_id is not null limit p_cap
+    ) as h
+    group by 1, 2;
+end;

@@ -56,8 +56,6 @@ FUNCTIONS: dict[str, set[str]] = {
     "cancel(uuid[],text)": _worker,
     "notify_followers(uuid[])": _worker,
     "wait_for_turn(integer)": _worker,
-    "peek_best(integer,text[],integer[],timestamp with time zone[],uuid[],integer[],"
-    "timestamp with time zone)": _worker,
     "refuse_holder_mismatch(uuid,text)": _worker,
     "refuse_claim(text,integer)": _worker,
     "append_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone"
@@ -103,6 +101,9 @@ FUNCTIONS: dict[str, set[str]] = {
     "option(text)": {PRODUCER, WORKER, OBSERVER},
     # the inside of the settling verbs, which asks for no lease
     "finish(text,text,uuid[],integer[],text[],text[],jsonb[],interval[],boolean,boolean)": _no_role,
+    # the inside of claim, which runs with its plans
+    "peek_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
+    "lock_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
     # triggers: PostgreSQL refuses to call them, whoever asks
     "take_plain_insert()": _worker,
     "take_plain_update()": _worker,

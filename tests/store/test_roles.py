@@ -47,7 +47,8 @@ FUNCTIONS_OF_AN_OBSERVER = {
     *("measured", "measured_by_minute", "lane_counts", "held_counts", "scheduled_counts"),
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
 }
-FUNCTIONS_OF_NO_ROLE = {"finish"}  # the inside of the settling verbs: it asks for no lease
+# the inside of the settling verbs, which asks for no lease, and of claim, which needs its plans
+FUNCTIONS_OF_NO_ROLE = {"finish", "lock_best", "peek_best"}
 
 
 def may_call(role: str, function: str) -> bool:
@@ -81,7 +82,10 @@ def test_every_function_is_open_to_those_who_need_it_and_closed_to_all_others(
 ) -> None:
     functions = roles.owner.rows(
         "select case prokind when 'p' then 'call' else 'select' end as word, proname as name, "
-        "proargtypes::regtype[]::text[] as types, prorettype = 'trigger'::regtype as is_trigger "
+        "array(select case when t.typnamespace = 'howdah'::regnamespace then 'howdah.' else '' end "
+        "|| t.oid::regtype::text from unnest(proargtypes) with ordinality as a (oid, nth) "
+        "join pg_type as t on t.oid = a.oid order by nth) as types, "
+        "prorettype = 'trigger'::regtype as is_trigger "
         "from pg_proc where pronamespace = 'howdah'::regnamespace order by 1"
     )
     assert len(functions) > 25

@@ -49,7 +49,8 @@ grant execute on function
 -- role of those who steer: cancel, requeue, pause and resume.
 grant execute on all routines in schema howdah to howdah_worker;
 revoke execute on function
-    howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool)
+    howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool),
+    howdah.lock_best(int, howdah.line_range[], timestamptz), howdah.peek_best(int, howdah.line_range[], timestamptz)
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority)

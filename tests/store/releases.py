@@ -21,7 +21,7 @@ import pytest
 from bench.quick.commits import NoCommit, choose, take_out
 from tests.support.processes import ROOT
 
-STAND_IN = "261b415"
+STAND_IN = "64d0ee303e"
 NO_RELEASE = "NO EARLIER RELEASE: no tag v… leads here, so no upgrade from one was tried"
 
 

@@ -1,4 +1,4 @@
--- schema · everything howdah owns stands in the schema `howdah`, and nothing else does
+-- schema · everything that howdah owns is in the schema `howdah`, and nothing else is there
 --
 -- The name is fixed, so every file here is plain SQL that a person can run in psql.
 -- Two installations live in two databases.
@@ -6,7 +6,7 @@
 create schema howdah;
 
 -- What is installed. One row. `compatible_from` is the oldest schema number whose
--- code still works here: an older worker may go on while the new ones roll out.
+-- code still works here: older workers can run during a rollout.
 create table howdah.installed (
     one             bool  primary key default true check (one),
     schema_number   int   not null,
@@ -19,5 +19,5 @@ create table howdah.installed (
 -- Part of every id made here, see 05_basics/new_id.sql.
 create sequence howdah.id_counter;
 
--- What a transaction writes that must wait for the disk, see 05_basics/durability.sql.
+-- Written by a transaction that must wait for the disk, see 05_basics/durability.sql.
 create sequence howdah.waits_for_disk;

@@ -1,6 +1,6 @@
 -- clock · the one clock of the engine
 --
--- Everything that waits, expires or goes stale asks this clock and never a client's.
+-- Everything that waits, expires or becomes stale uses this clock and never a client's.
 -- A test moves it for its own session: `set howdah.clock_offset = '1 hour'`.
 
 create or replace function howdah.clock() returns timestamptz

@@ -1,9 +1,9 @@
 -- async_commit · let this transaction commit without waiting for the disk
 --
--- For claims, beats and progress: after a crash they are at worst done again. For an enqueue only where the
--- caller waits for the disk all the same: see 30_enqueue/enqueue_now.sql. For complete only where the user chose it.
+-- For claims, beats and progress: after a crash, at worst, they are done again. For an enqueue only where the
+-- caller waits for the disk in another way: see 30_enqueue/enqueue_now.sql. For complete only where the user chose it.
 --
--- It answers what set_config answers: only then does the planner put that in its place.
+-- It returns what set_config returns: only then can the planner inline it.
 
 create or replace function howdah.async_commit() returns text
 language sql volatile
@@ -11,10 +11,10 @@ begin atomic
     select set_config('synchronous_commit', 'off', true);
 end;
 
--- wait_for_disk · let this transaction, and all that was committed before it, reach the disk
+-- wait_for_disk · make the commit of this transaction wait until it, and all commits before it, are on disk
 --
--- A transaction that has written nothing commits without waiting. The least that can be written is a
--- sequence that nobody reads: no dead row, no line in a stream of changes.
+-- A transaction that has written nothing commits without waiting. The cheapest thing to write is a
+-- sequence that nobody reads: it leaves no dead row and no change in logical replication.
 
 create or replace function howdah.wait_for_disk() returns void
 language plpgsql volatile security definer

@@ -2,8 +2,8 @@
 --
 -- Random ids would scatter every insert over the whole index. The layout is
 -- 48 bits of milliseconds, 32 bits of a counter, 42 random bits: rows of one statement keep
--- the order they were given in. One expression without a FROM, so that the planner puts it
--- into the INSERT itself instead of calling a function per row.
+-- the order they were given in. One expression without a FROM, so that the planner can
+-- inline it into the INSERT instead of calling a function per row.
 
 create or replace function howdah.new_id() returns uuid
 language sql volatile parallel safe
@@ -17,9 +17,9 @@ begin atomic
         'hex')::uuid;
 end;
 
--- is_new_id · whether an id was made within so many seconds of now, as far as the id tells
+-- is_new_id · whether an id was made within p_seconds of now, by the time in the id
 --
--- One expression without a FROM, for the same reason. Null has no age.
+-- One expression without a FROM, for the same reason. Null for null.
 
 create or replace function howdah.is_new_id(p_id uuid, p_seconds int) returns bool
 language sql volatile parallel safe

@@ -1,8 +1,8 @@
--- payload_fits · whether a payload is within the option max_payload_bytes; refuses it as HW001 if not
+-- payload_fits · whether a payload is within the option max_payload_bytes; raises HW001 if not
 --
--- Called by the domain json_object, so that no way into jobs goes past it: a function, an INSERT, a COPY, an UPDATE.
--- A payload is measured as the text that clients get. Its size in the table says little: one number may
--- have 100,000 digits in a few bytes, and a payload that is above 1 GB as text can be read by nobody.
+-- Called by the domain json_object, so it checks every way into jobs: a function, an INSERT, a COPY, an UPDATE.
+-- It measures the text that clients get. The size in the table says little: one number may have
+-- 100,000 digits in a few bytes, and nobody can read a payload that is larger than 1 GB as text.
 
 create or replace function howdah.payload_fits(p_data jsonb) returns bool
 language plpgsql stable security definer

@@ -1,4 +1,4 @@
--- states · the one truth about states and the moves between them
+-- states · all states and the moves between them
 --
 -- The verb of a move is the name of the SQL function that makes it. `states.py` and
 -- docs/states.md are written from this file by `make states`; the tests refuse every

@@ -1,8 +1,8 @@
--- domains · what a name, an instant and a count may be
+-- domains · which values a name, an instant and a count may have
 --
--- Domains and not CHECKs of the table: a CHECK is read and planned anew by every statement (some 10 µs
--- each, where a whole enqueue takes 150) and tried on every row it writes; a domain is tried when a
--- value is put in, and not when the row moves on.
+-- Domains instead of CHECKs of the table. Every statement reads and plans a CHECK again (some 10 µs
+-- each, where a whole enqueue takes 150) and runs it for every row that it writes. A domain is checked when a
+-- value is assigned, and not when the row is updated for another reason.
 
 create domain howdah.job_name as text
     constraint job_type_is_1_to_200_characters_none_of_them_control
@@ -12,19 +12,19 @@ create domain howdah.worker_name as text
     constraint worker_id_is_1_to_200_characters
     check (length(value) between 1 and 200);
 
--- What not every client can read would break those that only come across it.
+-- Not every client can read other instants: one such row would break every list that contains it.
 create domain howdah.instant as timestamptz
     constraint instants_lie_between_the_years_1_and_9999
     check (value >= '0002-01-01 00:00Z' and value < '9999-01-01 00:00Z');
 
--- No limit of a payload is below 1,000 bytes: only above them the option is looked up.
+-- The limit is never below 1,000 bytes, so smaller payloads are accepted without reading the option.
 create domain howdah.json_object as jsonb
     constraint data_is_a_json_object
     check (jsonb_typeof(value) = 'object')
     constraint payload_is_within_max_payload_bytes
     check (octet_length(value::text) <= 1000 or howdah.payload_fits(value));
 
--- What a worker writes: a result, the data of an event. Who reads a list of jobs reads many of them.
+-- What a worker writes: a result, the data of an event. A list of jobs contains many of them.
 create domain howdah.json_value as jsonb
     constraint json_value_is_at_most_16_mb_as_text
     check (octet_length(value::text) <= 16777216);

@@ -1,4 +1,4 @@
--- drain_requests · the workers that were asked to stop and have not heard of it yet
+-- drain_requests · workers that were asked to stop and do not know it yet
 
 create table howdah.drain_requests (
     worker_id     text         primary key,

@@ -1,8 +1,8 @@
--- finished_counts · how many jobs ended how, without ever scanning the history
+-- finished_counts · how many jobs ended with which status, without scanning the history
 --
 -- Append-only differences, written in the transaction that ends (or revives) the jobs,
--- so they are exact; upkeep folds them together. Never updated in place: a hot counter
--- row would make all workers wait for each other.
+-- so they are exact. Upkeep compacts them. Never updated in place: with one counter
+-- row all workers would wait for each other.
 
 create table howdah.finished_counts (
     day       date    not null,

@@ -1,7 +1,7 @@
 -- job_events · what a running job emitted, numbered per job, in day partitions
 --
--- Append-only. `number` rises by one per job without gaps, so a reader that has seen
--- up to n asks for what is above n and misses nothing and repeats nothing.
+-- Append-only. `number` rises by one per job without gaps. A reader that has seen
+-- number n asks for larger ones: it misses nothing and repeats nothing.
 
 create table howdah.job_events (
     job_id      uuid         not null,

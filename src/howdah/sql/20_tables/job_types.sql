@@ -1,9 +1,9 @@
--- job_types · what workers have told of the job types they know
+-- job_types · the job types that workers have registered
 --
--- One row per type, written when a worker starts: the last start wins. While a worker runs it
--- changes `last_seen_at` alone, so two versions of the code do not overwrite each other for ever.
--- Nobody but howdah.register_job_types writes here. A worker writes the words: who shows them must
--- treat them as text of a stranger.
+-- One row per type, written when a worker starts: the last start wins. A running worker
+-- changes only `last_seen_at`, so two versions of the code do not overwrite each other again and again.
+-- Only howdah.register_job_types writes here. The texts come from workers: whoever displays them must
+-- treat them as untrusted input.
 
 create table howdah.job_types (
     name           howdah.job_name          primary key,

@@ -1,14 +1,27 @@
--- jobs · one relation to ask, three places behind it
+-- jobs · one relation to query, stored in two parts
 --
---   jobs_live        pending, claimed, running: small and hot
---   jobs_finished    completed, failed, cancelled: by the day of finishing, so that
---                    forgetting a day is `drop table` and never a mass delete
+--   jobs_live        pending, claimed, running: small and often written
+--   jobs_finished    completed, failed, cancelled: one partition per day of finishing, so that
+--                    old jobs are removed by `drop table` and never by a mass delete
 --
--- A job stands in line when `ready_at` is set and nobody holds it. The line of a type is
+-- A job is in line when `ready_at` is set and no worker holds it. The line of a type is
 -- the index jobs_ready: highest priority first, then by ready_at, then by id. `ready_at` is the
--- moment the job joined the line: null while it waits for `run_at`; kept while a worker
--- holds it, so that a job handed back stands where it stood. Beats, progress, events and
--- `running` touch no indexed column, so those updates stay on their page (HOT).
+-- instant at which the job joined the line. It is null while the job waits for `run_at`. It is kept while a worker
+-- holds the job, so a released job returns to its old position. Beats, progress, events and
+-- `running` change no indexed column, so those updates stay on their page (HOT).
+--
+-- Pinned plans. Functions that read jobs_live set planner options for themselves. A session keeps the plan of a
+-- function's first call, and then the table may be empty or never analysed. Such a plan could later read the whole
+-- table or sort the whole line, when a million jobs wait. So each function allows only the plan that is always good:
+--
+--   plan_cache_mode = force_generic_plan      one plan for all calls
+--   enable_seqscan, enable_bitmapscan = off   read an index, in its order
+--   enable_hashjoin, enable_mergejoin = off   a nested loop: find each row by its key
+--   enable_sort = off                         the index gives the order
+--   jit = off                                 compiling takes longer than the statement
+--
+-- The options are part of the function. They hold in every session, and in the functions that it calls. tests/plans
+-- checks the plans.
 
 create table howdah.jobs (
     id             uuid         not null default howdah.new_id(),
@@ -31,9 +44,9 @@ create table howdah.jobs (
     ready_at       howdah.instant default now(),
     result         howdah.json_value,
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
-    watched        bool         not null default false, -- somebody follows it: changes are announced
+    watched        bool         not null default false, -- somebody follows it: changes are sent by NOTIFY
     trace          varchar(200),                        -- a W3C traceparent: whose request this serves
-    unread_since   howdah.instant,                      -- since when workers hand it back that cannot read its payload
+    unread_since   howdah.instant,                      -- since when workers hand it back because they cannot read its payload
     finished_on    date         not null default (now() at time zone 'utc')::date
 ) partition by list (status);
 
@@ -47,19 +60,18 @@ with (
     autovacuum_vacuum_cost_delay = 0
 );
 
--- `~priority` turns "highest first" into ascending order without overflowing, so that one
--- row comparison says "behind this job in the line".
+-- `~priority` (called rank) sorts the highest priority first in ascending order and cannot overflow, so one
+-- row comparison means "after this job in the line".
 create index jobs_ready on howdah.jobs_live (job_type, (~priority), ready_at, id)
     where worker_id is null and ready_at is not null;
 
 create index jobs_waiting on howdah.jobs_live (run_at)
     where worker_id is null and ready_at is null;
 
--- For recover, which asks who holds what. The verbs of a worker look their jobs up by id and must
--- not take this way, which the planner prefers on a table it knows nothing about: each lease
--- would walk all that the worker holds. `coalesce(worker_id = …, false)` hides it from them. And
--- `id = any (array[l.id])`, where `id = l.id` would do, keeps them from walking the primary key: a
--- table that was analysed when it was empty makes that look cheap.
+-- For recover, which searches by worker. The verbs of a worker search by id and must not use this index. The
+-- planner prefers it when it has no statistics, and then each lease would read all jobs that the worker
+-- holds. `coalesce(worker_id = …, false)` prevents that. `id = any (array[l.id])` instead of `id = l.id` prevents
+-- a scan of the whole primary key, which seems cheap on a table that was analysed when it was empty.
 create index jobs_held on howdah.jobs_live (worker_id)
     where worker_id is not null;
 
@@ -72,5 +84,5 @@ create table howdah.jobs_finished partition of howdah.jobs (
 create index jobs_finished_id on howdah.jobs_finished (id);
 create index jobs_finished_badly on howdah.jobs_finished (id) where status <> 'completed';
 
--- Where a job goes whose day nobody prepared. Upkeep empties it into the right days.
+-- Jobs whose day has no partition yet. prepare_days moves them to the right day.
 create table howdah.jobs_finished_unprepared partition of howdah.jobs_finished default;

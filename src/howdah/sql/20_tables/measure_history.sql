@@ -1,16 +1,16 @@
 -- measure_history · what was measured, over time: an hour by the minute, a day by the quarter, a week by two hours
 --
--- Filled by compact_measures and sample_waiting, and drawn as charts. Each moment is told once: what is older
--- than an hour is folded into one row per type and 15 minutes, after a day into one per type and 2 hours, and
--- forgotten after the option keep_measure_history. The sums of howdah.measures do not depend on it.
+-- Filled by compact_measures and sample_waiting, and drawn as charts. Each moment is in one row: what is older
+-- than an hour is compacted into one row per type and 15 minutes, after a day into one per type and 2 hours, and
+-- deleted after the option keep_measure_history. The sums of howdah.measures do not depend on it.
 --
--- A row with the job type '' tells of all types together, so that a chart of all reads as few rows as a chart of one.
+-- A row with the job type '' is the sum of all types, so a chart of all types reads as few rows as a chart of one.
 
 create table howdah.measure_history (
-    at              timestamptz       not null,   -- when the time it tells about began
+    at              timestamptz       not null,   -- when its time began
     step            interval          not null,   -- how long that was
     job_type        text              not null,   -- '': all types together
-    minutes         int               not null default 0,   -- of '' alone: in how many of its minutes a worker was there
+    minutes         int               not null default 0,   -- of '' only: in how many of its minutes a worker was alive
     completed       bigint            not null default 0,
     failed          bigint            not null default 0,
     retried         bigint            not null default 0,

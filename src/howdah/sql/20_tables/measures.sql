@@ -1,15 +1,15 @@
 -- measures · how many attempts ended how, how long they waited and how long they ran
 --
 -- Append-only: each worker adds one row per job type every few seconds, so that nobody waits
--- for a counter. Folded by compact_measures: after a minute or two into one row per type and minute
--- (worker_id ''), after the option keep_measures into one row per type for all that was before
--- (at -infinity). The sum over all rows of a type therefore never falls.
+-- for a counter. compact_measures adds them up: after a minute or two into one row per type and minute
+-- (worker_id ''), after the option keep_measures into one row per type for everything before
+-- (at -infinity). The sum over all rows of a type therefore never decreases.
 --
 -- `pickup` and `run` are histograms: the n-th number counts the times up to 0.5 ms * 2^((n-1)/2),
 -- the 56th all that were longer. Zeros at the end may be left out.
 
 create table howdah.measures (
-    at              timestamptz       not null,   -- the end of the time it tells about
+    at              timestamptz       not null,   -- when its time ended
     worker_id       text              not null,
     job_type        howdah.job_name   not null,
     completed       bigint            not null default 0,

@@ -1,4 +1,4 @@
--- options · what holds for the whole queue, whoever talks to it
+-- options · settings of the whole queue, for every client
 
 create table howdah.options (
     name     text  primary key,

@@ -1,7 +1,7 @@
 -- paused_types · the job types that nobody may claim at present
 --
--- Empty on most days. Every claim looks here first, so a pause holds in all workers at once,
--- foreign ones too. Jobs of a paused type can be enqueued and stand in line.
+-- Usually empty. Every claim reads it, so a pause holds in all workers at once,
+-- foreign ones too. Jobs of a paused type can still be enqueued; they wait in line.
 
 create table howdah.paused_types (
     job_type   text         primary key,

@@ -1,8 +1,8 @@
--- workers · who is alive: one row per worker, touched every few seconds
+-- workers · which workers are alive: one row per worker, updated every few seconds
 --
--- A worker that beats is judged by its beats alone. A foreign worker that never
--- beats has no row here and is judged by `claimed_at`. Who judges must itself have been heard
--- steadily for as long as those may be silent: after an outage nobody is given up for it.
+-- Whether a worker is alive is decided by its beats only. A foreign worker that never
+-- beats has no row here; for it `claimed_at` decides. A worker that recovers the jobs of others must itself have beaten
+-- without a gap for as long as they may be silent. So after an outage no worker is given up because of the outage.
 
 create table howdah.workers (
     id            howdah.worker_name primary key,

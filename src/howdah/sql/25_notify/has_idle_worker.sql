@@ -1,7 +1,7 @@
--- has_idle_worker · whether an idle worker waits to be told
+-- has_idle_worker · whether any worker sleeps and must be notified
 --
 -- An idle worker holds a shared advisory lock on its listening connection while it
--- sleeps. If the exclusive lock can be had, nobody sleeps, and everybody will look again anyway.
+-- sleeps. If we get the exclusive lock, no worker sleeps, and all of them will search again anyway.
 --
 -- Locks nothing that outlives the statement.
 

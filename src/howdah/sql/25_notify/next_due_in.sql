@@ -1,4 +1,4 @@
--- next_due_in · how long the job that is due first has still to wait; null where none waits
+-- next_due_in · how long until the next waiting job is due; null where none waits
 
 create or replace function howdah.next_due_in() returns interval
 language sql stable

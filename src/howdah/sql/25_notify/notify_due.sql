@@ -1,14 +1,15 @@
--- notify_due · tell idle workers that a job waits for p_run_at
+-- notify_due · notify idle workers that a job waits for p_run_at
 --
--- They look then when the next job is due (see promote_due). Where nobody sleeps the NOTIFY is spared: who falls
--- asleep looks by itself. It is spared too where an earlier job waits: whoever promotes that one looks for
--- the next. That job must wait for another second, so that this transaction has committed before.
+-- They then ask when the next job is due: see promote_due. There is no NOTIFY when no worker sleeps: a worker asks
+-- by itself before it sleeps. There is none when an earlier job waits: the worker that promotes that job asks for
+-- the next one. The earlier job must be due more than a second from now, so that this transaction has committed by then.
 --
 -- Locks nothing that outlives the statement. Wakes every idle worker, whatever its types.
 
 create or replace function howdah.notify_due(p_run_at timestamptz) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set enable_seqscan = off
 set jit = off
 as $$

@@ -1,7 +1,7 @@
--- notify_followers · tell those who follow these jobs that there is news
+-- notify_followers · notify those who follow these jobs that something changed
 --
--- Only watched jobs are announced; for all others this costs nothing. The payload is
--- a list of ids, cut so that each message stays under the 8000 bytes Postgres allows.
+-- Callers pass only jobs that are watched; for all others this costs nothing. The payload is
+-- a list of ids, split so that each message stays under the 8000 bytes that PostgreSQL allows.
 
 create or replace function howdah.notify_followers(p_ids uuid[]) returns void
 language sql volatile

@@ -1,6 +1,6 @@
--- notify_workers · tell every idle worker that knows a type, when the transaction commits
+-- notify_workers · notify every idle worker that knows one of these types, when the transaction commits
 --
--- '' means "look, whatever your types": a payload is limited to 8000 bytes.
+-- The payload '' means "search, whatever your types": a payload is limited to 8000 bytes.
 
 create or replace function howdah.notify_workers(p_job_types text[]) returns void
 language sql volatile

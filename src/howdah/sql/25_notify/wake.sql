@@ -1,9 +1,9 @@
--- wake · ring where somebody sleeps: jobs of these types stand in line
+-- wake · notify idle workers, if there are any, that jobs of these types are in line
 --
--- Where nobody sleeps the NOTIFY is spared: a notifying commit waits for every other one.
--- A worker that falls asleep between this look and our commit glances once more.
+-- When no worker sleeps there is no NOTIFY: commits that notify wait for each other.
+-- A worker that falls asleep between this check and our commit searches once more.
 --
--- Locks nothing that outlives the statement. Wakes every idle worker that knows a type.
+-- Locks nothing that outlives the statement. Wakes every idle worker that knows one of the types.
 
 create or replace function howdah.wake(p_job_types text[]) returns void
 language sql volatile

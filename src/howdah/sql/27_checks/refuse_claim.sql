@@ -1,4 +1,4 @@
--- refuse_claim · the one refusal of a claim that makes no sense
+-- refuse_claim · raise 22023 for a claim whose arguments are wrong
 
 create or replace function howdah.refuse_claim(p_worker_id text, p_batch_size int) returns void
 language plpgsql immutable

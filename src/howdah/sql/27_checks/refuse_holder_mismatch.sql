@@ -1,7 +1,7 @@
--- refuse_holder_mismatch · the one refusal of a live job whose status and worker_id contradict each other
+-- refuse_holder_mismatch · raise 23514 for a live job whose status and worker_id contradict each other
 --
--- Not a CHECK of jobs_live: every enqueue and every claim would read it anew, though they cannot break it.
--- Plain statements can, and meet triggers that look.
+-- Not a CHECK of jobs_live: every enqueue and every claim would pay for it, though they cannot violate it.
+-- Plain statements can; triggers check those.
 
 create or replace function howdah.refuse_holder_mismatch(p_id uuid, p_status text) returns void
 language plpgsql immutable

@@ -1,6 +1,6 @@
--- refuse_max_attempts · the one refusal of more attempts than the option max_attempts_limit allows
+-- refuse_max_attempts · raise 22023 for more attempts than the option max_attempts_limit allows
 --
--- What comes in past it, by COPY or before the limit was lowered, ends at the limit all the same: see
+-- A job that was not checked, after a COPY or before the limit was lowered, still ends at the limit: see
 -- 60_settle/retry.sql and 70_upkeep/recover_stale_jobs.sql.
 
 create or replace function howdah.refuse_max_attempts(p_max_attempts int) returns void

@@ -1,8 +1,8 @@
--- refuse_used_ids · the refusal of an id whose job has ended and is still kept, as SQLSTATE HW002
+-- refuse_used_ids · raise HW002 for an id whose job has ended and is still kept
 --
--- An id means one job. Used again, it would mix the events, the leases and the history of two jobs. The id of a
--- live job is refused by the primary key; this looks for a job that has ended. It is called after the INSERT: a
--- job that ends at this moment is then found in one place or the other.
+-- An id means one job. Used again, it would mix the events, the leases and the history of two jobs. The primary key
+-- refuses the id of a live job; this searches the jobs that have ended. It is called after the INSERT, so a
+-- job that ends at this moment is found in one table or the other.
 
 create or replace function howdah.refuse_used_id(p_id uuid) returns void
 language plpgsql immutable
@@ -16,13 +16,14 @@ begin
 end;
 $$;
 
--- The ids that were inserted as a range. It walks the ended jobs whose ids lie between the two and asks which of
--- them are live. Ids are made in the order of time, so in the range of a new stream there are few ended jobs,
+-- The inserted ids as a range. It reads the ended jobs whose ids lie between the two and checks which of
+-- them are live. Ids are made in the order of time, so the range of a new stream contains few ended jobs,
 -- however many new ones. A producer calls it after its COPY.
 
 create or replace function howdah.refuse_used_ids(p_first uuid, p_last uuid) returns void
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -36,12 +37,12 @@ begin
 end;
 $$;
 
--- The ids one by one: for each of them one look into every day that is kept. Many ids that were made of late
--- are taken as a range.
+-- The ids one by one: each is searched in every day that is kept. Many new ids are checked as a range.
 
 create or replace function howdah.refuse_used_ids(p_ids uuid[]) returns void
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

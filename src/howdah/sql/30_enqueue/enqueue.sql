@@ -1,15 +1,15 @@
 -- enqueue · → pending
 --
--- Hands one job over. It stands in line at once, or waits for `p_run_at` (an instant) or
--- `p_delay` (counted by the server's clock, whatever the client's says).
+-- Adds one job. It is in line at once, or waits until `p_run_at` (an instant) or for
+-- `p_delay` (by the server's clock, not the client's).
 --
---   p_priority, p_max_attempts   null: as the type's workers have registered it; 100 and 3 where none has
---   p_id     made by the caller, who then knows it before the commit; else made here. The id of a job that
---            is kept is refused, live (23505) or ended (HW002)
+--   p_priority, p_max_attempts   null: as registered for the type; 100 and 3 where nothing is registered
+--   p_id     null: made here. A caller that makes it knows it before the commit. The id of a job that
+--            is kept is refused: live (23505) or ended (HW002)
 --   p_trace  a W3C traceparent, so that the run joins the trace of the request
 --   returns  the job's id
 --
--- Locks nothing. Wakes idle workers that know the type, or tells them that a job waits, when the transaction commits.
+-- Locks nothing. Wakes idle workers that know the type, or notifies them that a job waits, when the transaction commits.
 
 create or replace function howdah.enqueue(
     p_job_type      text,
@@ -29,7 +29,7 @@ declare
     v_run_at timestamptz := p_run_at;
     v_ready  bool        := true;
 begin
-    -- step by step: what a usual job does not need is not even made ready
+    -- one step per option: a usual job skips the expressions that it does not need
     if p_id is null then
         v_id := howdah.new_id();
     end if;

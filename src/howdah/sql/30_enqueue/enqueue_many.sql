@@ -1,7 +1,7 @@
 -- enqueue_many · → pending
 --
--- Hands a set of jobs over: a JSON array of objects with the names of enqueue's
--- parameters without `p_`. What is left out has enqueue's default.
+-- Adds a set of jobs: a JSON array of objects whose keys are the names of enqueue's
+-- parameters without `p_`. A missing key has enqueue's default.
 --
 --   select howdah.enqueue_many('[{"job_type": "mail", "data": {"to": 1}}, {"job_type": "mail"}]');
 --
@@ -17,7 +17,7 @@ declare
     v_now    timestamptz := howdah.clock();
     v_ids    uuid[];
     v_types  text[];
-    v_due    timestamptz;  -- when the first of those is due that have to wait
+    v_due    timestamptz;  -- when the first delayed one is due
     v_given  uuid[];  -- the ids that the caller made
     v_most   int;     -- attempts that one of them asks for
 begin
@@ -27,7 +27,7 @@ begin
 
     with drafts as materialized (
         select coalesce(d.id, howdah.new_id()) as id, d.job_type, coalesce(d.data, '{}') as data,
-               -- looked up only for those that say nothing
+               -- read only for jobs that do not set it
                coalesce(d.priority, (select t.priority from howdah.job_types as t where t.name = d.job_type), 100)
                    as priority,
                coalesce(d.max_attempts, (select t.max_attempts from howdah.job_types as t where t.name = d.job_type), 3)

@@ -1,13 +1,13 @@
--- enqueue_now · → pending, and begun while the disk is still at work
+-- enqueue_now · → pending, in two commits when a worker is idle
 --
--- Enqueue for a caller without a transaction of its own. Where a worker sleeps there are two commits: with
--- the first the job is there and the worker hears of it, with the second it is on disk. The caller is answered
--- after the second, so what was acknowledged is safe; the worker has begun in the meantime.
+-- Enqueue for a caller without a transaction of its own. When a worker is idle there are two commits. After
+-- the first, which does not wait for the disk, the job exists and the worker is notified. After the second it is on
+-- disk. The caller gets its answer after the second, so an acknowledged job is safe; the worker has already begun.
 --
 --   p_…   see enqueue.sql
 --
 -- Locks nothing. Wakes idle workers that know the type. After an error of class 57 (a timeout, an operator)
--- the job may be there, as after a lost connection; after any other it is not.
+-- the job may exist, as after a lost connection; after any other error it does not.
 
 create or replace procedure howdah.enqueue_now(
     p_job_type      text,
@@ -21,14 +21,14 @@ create or replace procedure howdah.enqueue_now(
 )
 language plpgsql
 as $$
--- What commits can have neither a search path of its own nor its owner's rights: so every name is said in
--- full, and what needs rights is asked of others.
+-- A procedure that commits can have neither `set search_path` nor `security definer`. So every name is
+-- qualified, and functions that it calls have the rights it needs.
 declare
     v_at_once bool := p_run_at is null and p_delay is null;
     v_wakes   bool := v_at_once and howdah.has_idle_worker();
 begin
-    -- A usual job is inserted here, as enqueue would: on an idle system that call is a tenth of the way. Its id
-    -- was made within the last minute. To look for that id among the ended jobs is left out: it takes as long as
+    -- A usual job is inserted here, as enqueue would do: on an idle system that call is a tenth of the time. Its
+    -- id was made within the last minute, so it is not searched among the ended jobs: that takes as long as
     -- the INSERT, and clients make a new id for every call.
     if v_at_once and howdah.is_new_id(p_id, 60) then
         if p_priority is null or p_max_attempts is null then

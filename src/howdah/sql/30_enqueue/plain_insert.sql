@@ -1,14 +1,14 @@
 -- enqueue by plain INSERT · → pending
 --
 -- `insert into jobs (job_type, priority, data) values …` from any client is a job like
--- any other. After the statement this trigger looks at the rows once, as a set, and does
--- for them what the enqueue functions do for theirs (those write to jobs_live directly and
--- never meet it): it refuses what is half held or used an id again, sends what is not due yet out of
--- the line, gives what was created earlier its earlier place, counts what was inserted as
--- finished and wakes idle workers.
+-- any other. After the statement this trigger reads the rows once, as a set, and does
+-- what the enqueue functions do for theirs (those write to jobs_live directly and
+-- do not fire it). It refuses a row whose status and worker_id contradict each other, and an id that is used again. It
+-- takes jobs that are not due out of the line, sets ready_at to an earlier created_at, counts jobs that were inserted
+-- as finished, and wakes idle workers.
 --
--- Where the type has registered other defaults, a priority of 100 and a max_attempts of 3 are taken for silence: a
--- trigger cannot tell a column that was left out from one that was given its default. Who means 100 or 3 calls enqueue.
+-- Where the type has registered other defaults, a priority of 100 and a max_attempts of 3 count as not set: a
+-- trigger cannot distinguish a missing column from one with its default. To get 100 or 3, call enqueue.
 
 create or replace function howdah.take_plain_insert() returns trigger
 language plpgsql volatile security definer

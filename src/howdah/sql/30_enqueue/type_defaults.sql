@@ -1,6 +1,6 @@
--- type_defaults · the priority and max_attempts of a job that names neither
+-- type_defaults · the priority and max_attempts of a job that sets neither
 --
--- What the last worker to start has registered for the type; 100 and 3 for a type that nobody registered.
+-- As the last worker to start has registered them; 100 and 3 for a type that is not registered.
 --
 -- Locks nothing.
 

@@ -30,6 +30,7 @@ create or replace function howdah.claim(
 ) returns setof howdah.jobs
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

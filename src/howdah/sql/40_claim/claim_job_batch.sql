@@ -1,9 +1,9 @@
 -- claim_job_batch · pending → claimed
 --
--- The claim for everyone: up to p_batch_size pending, due jobs of these types, highest
--- priority first, oldest first within a priority, in that order, never waiting for another
--- worker's transaction and never the same job twice. It looks at the whole line of each type;
--- workers that know where they left off call `claim` with stretches.
+-- The claim for every client: up to p_batch_size pending, due jobs of these types, highest
+-- priority first, oldest first within a priority, in that order. It does not wait for the transaction of
+-- another worker and never returns the same job twice. It reads the whole line of each type;
+-- workers that know their last position call `claim` with ranges.
 --
 -- Locks the rows it takes (for update skip locked), in its turn as `claim` does. Wakes nobody.
 

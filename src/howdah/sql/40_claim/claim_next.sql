@@ -1,20 +1,21 @@
 -- claim_next · pending → claimed
 --
--- What claim does, for the first few jobs of one line and in one statement: for a worker that was woken,
--- whose job waits for nothing else. It takes no turn, so it should take few: see wait_for_turn.sql.
+-- Claims the first few jobs of one line in one statement: for a worker that was woken and should
+-- start its job as soon as possible. It takes no turn, so it should claim few jobs: see wait_for_turn.sql.
 --
---   p_worker_id    who claims; half of the lease
---   p_batch_size   how many at most
---   p_job_type     whose line, from its beginning
+--   p_worker_id    who claims; a part of the lease
+--   p_batch_size   how many jobs at most
+--   p_job_type     the type; its line is read from the beginning
 --   returns        the jobs
 --
--- A job that somebody changes at this moment may be left in line: the next look finds it. The line of a paused
--- type is left alone. Locks the rows it takes (for update skip locked). Wakes nobody. Raises 40001 as claim does.
+-- It may skip a job that somebody changes at this moment: the next claim finds it. A paused type gives
+-- nothing. Locks the rows it takes (for update skip locked). Wakes nobody. Raises 40001 as claim does.
 
 create or replace function howdah.claim_next(p_worker_id text, p_batch_size int, p_job_type text)
 returns setof howdah.jobs
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

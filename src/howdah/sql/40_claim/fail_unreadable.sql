@@ -1,20 +1,21 @@
 -- fail_unreadable · pending → failed
 --
--- Sets jobs aside that no client can read: their payload is too large as text, or damaged on disk. One such job
--- makes every claim that it is part of fail, so a worker whose claim was refused calls this and claims again.
+-- Fails jobs that no client can read: their payload is too large as text, or damaged on disk. One such job makes
+-- every claim fail that contains it, so a worker whose claim was refused calls this and claims again.
 --
---   p_worker_id   who asks; it is named in the error
---   p_job_types   whose lines to look at
+--   p_worker_id   who asks; its name is in the error
+--   p_job_types   the types whose lines are read
 --   p_depth       how many jobs of each line, from its beginning
 --   returns       the jobs that were failed, and why each could not be read
 --
--- The payload is replaced by an empty one: who lists jobs would stumble over it as well. Locks the rows it fails
+-- The payload is replaced by an empty one: a list of jobs would fail on it too. Locks the rows it fails
 -- (skip locked). Wakes those who follow these jobs.
 
 create or replace function howdah.fail_unreadable(p_worker_id text, p_job_types text[], p_depth int default 10000)
 returns table (id uuid, error text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

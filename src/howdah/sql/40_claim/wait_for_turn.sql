@@ -1,16 +1,16 @@
--- wait_for_turn · one claim at a time looks for jobs
+-- wait_for_turn · wait until no other claim searches for jobs
 --
--- Claims that walk the same line at the same moment meet the same jobs. Those that one has taken the
--- others lock for nothing, and their worker must wait to settle them; and the longer all of this
--- takes, the more there is to walk. So claims take turns in looking; what was found is marked
--- beside the next look.
+-- Claims that read the same line at the same time find the same jobs. Each locks jobs that another has just
+-- taken, and then that other worker must wait to settle them. The longer this takes, the more dead entries
+-- there are to read. So one claim at a time finds and locks jobs: that is its turn. Marking the rows as
+-- claimed comes after the turn, while the next claim searches.
 --
---   p_turn   hash of the first job type asked for: a hint, workers of one make ask alike
---   returns  whether it is our turn now; not after a while either, if somebody looks for long: then
---            we look beside him, which is slower and as right
+--   p_turn   hash of the first job type that is asked for; workers with the same code ask for the same types
+--   returns  true when it is our turn; false after 1 s: the caller then searches without the turn, which is slower
+--            and still correct
 --
--- Holds (lock_space + 1, p_turn) in the session until claim gives it up, also when it fails: before
--- anything is sent to the client, so that nobody ever waits for one that does not read.
+-- Holds the advisory lock (lock_space + 1, p_turn) in the session until claim releases it, also when claim fails.
+-- It is released before anything is sent, so nobody waits for a client that does not read its answer.
 
 create or replace function howdah.wait_for_turn(p_turn int) returns bool
 language plpgsql volatile

@@ -1,12 +1,12 @@
--- beat · a worker says that it lives, and hears what it has lost
+-- beat · a worker reports that it is alive, and learns which jobs it has lost
 --
--- One row per worker, not one per job. The first beat registers the worker; a worker
--- that was given up and beats again is taken back, without the jobs it lost.
+-- One row per worker, not one per job. The first beat registers the worker. A worker
+-- that was given up and beats again is alive again, without the jobs that it lost.
 --
---   p_ids, p_attempts  the attempts its handlers are at
---   p_silent_after     how long it may be silent before its jobs are given to others
+--   p_ids, p_attempts  the attempts that its handlers run
+--   p_silent_after     how long it may be silent before its jobs are recovered
 --   p_info             host, pid, version, slots … for people to read; null: as before
---   returns            those of p_ids it no longer holds: cancelled, recovered, or gone
+--   returns            those of p_ids that it no longer holds: cancelled, recovered, or gone
 --
 -- Locks its own row of howdah.workers. Wakes nobody.
 
@@ -19,6 +19,7 @@ create or replace function howdah.beat(
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -32,7 +33,7 @@ begin
     end if;
     update howdah.workers as w
     set beat_at = howdah.clock(), silent_after = p_silent_after, given_up_at = null,
-        -- beats come five times as often as they must: half the time without one is a gap
+        -- beats come five times as often as necessary: half of that time without one is a gap
         steady_since = case when w.beat_at < howdah.clock() - w.silent_after / 2
                             then howdah.clock() else w.steady_since end,
         info = coalesce(p_info, w.info)

@@ -1,13 +1,14 @@
--- deregister · a worker says goodbye: it beats no more, and nobody need wonder
+-- deregister · a worker ends: delete its row
 --
--- Called when it holds nothing any longer. While it still holds something its row stays: others
--- notice that it is silent, and recover its jobs after its own `silent_after`.
+-- Called when it holds no job. While it still holds one, its row stays: other workers
+-- see that it is silent and recover its jobs after its `silent_after`.
 --
 -- Locks its own row of howdah.workers. Wakes nobody.
 
 create or replace function howdah.deregister(p_worker_id text) returns void
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set enable_seqscan = off
 set jit = off
 begin atomic

@@ -2,19 +2,20 @@
 --
 -- Appends events to their jobs, in the order given. Each gets the job's next number.
 --
---   returns  the ids that are still ours; a missing id was cancelled or recovered
+--   returns  the ids that the worker still holds; a missing id was cancelled or recovered
 --
--- Locks the rows in id order; touches no indexed column. Wakes those who follow these jobs.
+-- Locks the rows in id order; changes no indexed column. Wakes those who follow these jobs.
 
 create or replace function howdah.emit(
     p_worker_id  text,
-    p_ids        uuid[],     -- one per event, so an id may stand here many times
+    p_ids        uuid[],     -- one per event, so an id may occur several times
     p_attempts   int[],
     p_kinds      text[],
     p_data       jsonb[]
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -27,18 +28,18 @@ declare
 begin
     loop
         begin
-            with talkers as (
-                select e.id, e.attempt, count(*)::int as said,
+            with emitters as (
+                select e.id, e.attempt, count(*)::int as added,
                        array_agg(e.kind order by e.nth) as kinds, array_agg(e.data order by e.nth) as data
                 from unnest(p_ids, p_attempts, p_kinds, p_data) with ordinality as e (id, attempt, kind, data, nth)
                 group by e.id, e.attempt order by e.id
             ), ours as (
                 update howdah.jobs_live as j
-                set events_count = (j.events_count::bigint + t.said) % 2000000000  -- never out of range
-                from talkers as t
+                set events_count = (j.events_count::bigint + t.added) % 2000000000  -- never out of range
+                from emitters as t
                 -- coalesce: see jobs_held
                 where j.id = any (array[t.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = t.attempt
-                returning j.id, j.watched, j.attempts, j.events_count - t.said as before, t.kinds, t.data
+                returning j.id, j.watched, j.attempts, j.events_count - t.added as before, t.kinds, t.data
             ), written as (
                 insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)
                 select o.id, o.before + e.nth, e.kind, coalesce(e.data, 'null'), o.attempts, howdah.clock(), howdah.today()
@@ -47,7 +48,7 @@ begin
             select array_agg(id), array_agg(id) filter (where watched) into v_ours, v_watched from ours;
             exit;
         exception when unique_violation then
-            -- events of a former job with the same id are still there: go on behind them
+            -- events of a former job with the same id still exist: continue after them
             update howdah.jobs_live as j set events_count = last.number
             from unnest(p_ids) as e (id)
             cross join lateral (select max(number) as number from howdah.job_events where job_id = e.id) as last

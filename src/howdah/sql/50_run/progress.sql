@@ -1,10 +1,10 @@
 -- progress · running → running
 --
--- Writes how far these attempts are. A null percent or stage leaves the old one.
+-- Writes the progress of these attempts. A null percent or stage keeps the old one.
 --
---   returns  the ids that are still ours; a missing id was cancelled or recovered
+--   returns  the ids that the worker still holds; a missing id was cancelled or recovered
 --
--- Locks the rows in id order; touches no indexed column. Wakes those who follow these jobs.
+-- Locks the rows in id order; changes no indexed column. Wakes those who follow these jobs.
 
 create or replace function howdah.progress(
     p_worker_id  text,
@@ -15,6 +15,7 @@ create or replace function howdah.progress(
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

@@ -1,8 +1,8 @@
--- register_job_types · a worker says what it knows of its job types, when it starts
+-- register_job_types · a worker registers its job types when it starts
 --
--- A JSON array of objects with the names of the columns of howdah.job_types. Enqueues that name neither
--- priority nor max_attempts take them from there. What is left out is: priority 100, max_attempts 3, no timeout,
--- no label; max_attempts is cut to the option max_attempts_limit. Of two workers that differ the last one to start wins.
+-- A JSON array of objects with the names of the columns of howdah.job_types. Enqueues that set neither
+-- priority nor max_attempts use these. Defaults: priority 100, max_attempts 3, no timeout,
+-- no label. max_attempts is at most the option max_attempts_limit. If two workers differ, the last one to start wins.
 --
 --   select howdah.register_job_types('me', '[{"name": "mail", "max_attempts": 1, "run": "async",
 --       "parameters": [{"name": "to", "type": "str", "required": true}], "signature": "1"}]');

@@ -1,10 +1,10 @@
 -- start · claimed → running
 --
--- Marks attempts whose handler is at work. A job that ends within a flush never needs
--- this: its ending carries the moment it began.
+-- Marks attempts whose handler runs. A job that ends before the next flush does not need
+-- this: the verb that settles it gets p_began_ago too.
 --
---   p_began_ago    how long ago each handler began, so that no client's clock is trusted
---   returns  the ids this call moved; a missing id was stale, or marked before
+--   p_began_ago  how long ago each handler began; an interval, because the clocks of clients may be wrong
+--   returns      the ids this call moved; a missing id was stale, or marked before
 --
 -- Locks the rows in id order. Wakes those who follow these jobs.
 
@@ -16,6 +16,7 @@ create or replace function howdah.start(
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

@@ -1,9 +1,9 @@
--- touch_job_types · a worker says, now and then, that it still knows its job types
+-- touch_job_types · a worker reports, now and then, that it still knows its job types
 --
--- Changes `last_seen_at` and nothing else, and that only where nobody has of late: a hundred workers write
--- as much as one.
+-- Changes only `last_seen_at`, and only where no worker has done so in the last 30 seconds: a hundred workers
+-- write as much as one.
 --
---   returns  those of p_names that nobody has registered: register them
+--   returns  those of p_names that are not registered: register them
 --
 -- Locks the rows it changes (skip locked). Wakes nobody.
 

@@ -1,6 +1,6 @@
--- append_error · a job's errors with one more attempt's error at the end
+-- append_error · the errors of a job, with the error of one more attempt
 --
--- The last 20 are kept: a job that is retried for weeks does not grow for ever. A long error is cut.
+-- The last 20 are kept, so a job that is retried for weeks stays small. A long error is cut.
 --
 --   p_lost  whether the attempt ended because its worker went silent
 
@@ -10,7 +10,7 @@ create or replace function howdah.append_error(
 ) returns jsonb
 language sql stable parallel safe
 begin atomic
-    select (case when jsonb_typeof(p_errors) <> 'array' then '[]'  -- a plain INSERT may say anything
+    select (case when jsonb_typeof(p_errors) <> 'array' then '[]'  -- a plain INSERT may contain anything
                  when jsonb_array_length(p_errors) >= 20 then p_errors - 0 else p_errors end)
         || jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
             'attempt', p_attempt, 'worker_id', p_worker_id, 'error', left(p_error, 10000),
@@ -18,7 +18,7 @@ begin atomic
             'lost', p_lost)));
 end;
 
--- lost_in_a_row · how many attempts at the end of a job's errors lost their worker
+-- lost_in_a_row · how many of a job's last attempts in a row ended because their worker was lost
 
 create or replace function howdah.lost_in_a_row(p_errors jsonb) returns int
 language sql stable parallel safe

@@ -1,15 +1,16 @@
 -- finish · pending, claimed, running → completed, failed, cancelled
 --
--- The one way in which a job ends: complete, fail, retry, cancel and recover all come here. The row leaves jobs_live by DELETE and enters its day of jobs_finished by INSERT in
--- one statement; an UPDATE that moves it would break concurrent claims with 40001.
+-- The one function that ends jobs: complete, fail, retry, cancel and recover all call it. The row leaves jobs_live by DELETE
+-- and enters its day of jobs_finished by INSERT in one statement. An UPDATE that moves it would make concurrent
+-- claims fail with 40001.
 --
---   p_status            how they end
+--   p_status                         the status in which they end
 --   p_worker_id, p_ids, p_attempts   the leases
---   p_fenced            false: whoever holds them, a person ends these (cancel), and their
---                       workers are told
+--   p_fenced                         false: ignore the leases, because a person ends these jobs (cancel); their
+--                                    workers are notified
 --   p_errors, p_tracebacks           what went wrong, per attempt; null where nothing did
 --   p_results                        what the handler returned
---   p_began_ago                            how long ago each handler began
+--   p_began_ago                      how long ago each handler began
 --   p_lost                           true: their worker went silent
 --   returns                          the ids this call moved; a missing id was stale
 --
@@ -30,6 +31,7 @@ create or replace function howdah.finish(
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

@@ -1,14 +1,14 @@
 -- cancel · pending, claimed, running → cancelled
 --
--- Ends jobs that nobody needs any more. A job that is at work is taken from its worker at
--- once: the lease is void from here on, the worker is told and stops the handler, and
--- whatever it reports later changes nothing.
+-- Ends jobs that nobody needs any more. A running job is taken from its worker at
+-- once: its lease is no longer valid, the worker is notified and stops the handler, and
+-- later reports of that worker change nothing.
 --
---   returns  the ids this call moved; a missing id had already ended, or never was
+--   returns  the ids this call moved; a missing id had already ended, or never existed
 --
 -- Locks and wakes as finish does. A foreign worker may end one of these by a plain
--- UPDATE while we wait for its row, or lock several in another order: that raises 40001 or
--- 40P01, and we look again.
+-- UPDATE while we wait for its row, or lock several in another order. That raises 40001 or
+-- 40P01, and we try again.
 
 create or replace function howdah.cancel(p_ids uuid[], p_reason text default 'cancelled') returns setof uuid
 language plpgsql volatile security definer
@@ -29,7 +29,7 @@ begin
 end;
 $$;
 
--- The same move by the worker that holds them, with its leases: a handler said so.
+-- The same move by the worker that holds them, with its leases: its handler asked for it.
 create or replace function howdah.cancel(
     p_worker_id  text,
     p_ids        uuid[],

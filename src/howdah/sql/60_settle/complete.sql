@@ -1,14 +1,13 @@
 -- complete · claimed, running → completed
 --
--- Writes down that these attempts ended well.
+-- Records that these attempts succeeded.
 --
--- An attempt proves itself with its lease: the worker it was handed to and the attempt it
--- was. A worker that was given up for lost and comes back late holds an old lease, matches
--- no row and changes nothing.
+-- The lease must match: the worker that claimed the job, and the number of the attempt. A worker that
+-- was given up and reports late has an old lease, which matches no row and changes nothing.
 --
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   p_results                        what each handler returned, if it did
---   p_began_ago                            how long ago each handler began
+--   p_began_ago                      how long ago each handler began
 --   returns                          the ids this call moved; a missing id was stale
 --
 -- Locks and wakes as finish does.

@@ -1,7 +1,7 @@
 -- fail · claimed, running → failed
 --
--- Writes down that these attempts failed and that trying again would not help. The job
--- keeps payload, progress and every attempt's error, and can be requeued.
+-- Records that these attempts failed and that a retry would not help. The job
+-- keeps its payload, its progress and the error of every attempt, and can be requeued.
 --
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   p_errors, p_tracebacks           what went wrong: one line for people, the rest for developers

@@ -1,16 +1,16 @@
 -- hand_back · claimed, running → pending, the attempt not counted; or → failed
 --
--- A worker says that it cannot read the payloads of these jobs: they have a field that its code does not know, or
--- lack one that it wants. Another version of the code may know better, so each waits for a worker that can read
+-- A worker reports that it cannot read the payloads of these jobs: they have a field that its code does not know, or
+-- lack one that it needs. Another version of the code may be able to, so each job waits for a worker that can read
 -- it: a second at first, then as long as it has waited already, a minute at most. Two kinds fail instead:
 --
---   · what no worker could read for as long as the option fail_unread_after says
---   · what does not fit although the code is the newest: p_signatures names the signature of the worker's code,
+--   · a job that no worker could read for as long as the option fail_unread_after
+--   · a job that the newest code cannot read: p_signatures has the signature of the worker's code,
 --     and it is the registered one, or none is registered
 --
 --   p_worker_id, p_ids, p_attempts   as claim returned them
---   p_errors                         what does not fit, for people to read
---   p_signatures                     null: another version may always know better
+--   p_errors                         what does not match, for people to read
+--   p_signatures                     null: the code is never taken for the newest
 --   returns                          each id this call moved and the status it has now
 --
 -- Locks the rows in id order. Wakes those who follow these jobs.
@@ -24,6 +24,7 @@ create or replace function howdah.hand_back(
 ) returns table (id uuid, status text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -32,14 +33,14 @@ set jit = off
 as $$
 declare
     v_now      timestamptz := howdah.clock();
-    v_patience interval    := howdah.option('fail_unread_after');
+    v_limit    interval    := howdah.option('fail_unread_after');
     v_back     uuid[];
     v_watched  uuid[];
     v_ids      uuid[];
     v_attempts int[];
     v_errors   text[];
 begin
-    -- all of them first, which keeps the one order of locks
+    -- lock all of them first, in id order
     perform from howdah.jobs_live as j
     where j.id = any (p_ids) and coalesce(j.worker_id = p_worker_id, false)
     order by j.id for update;
@@ -56,7 +57,7 @@ begin
         from leases as l
         -- coalesce: see jobs_held
         where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
-          and v_now - coalesce(j.unread_since, v_now) < v_patience
+          and v_now - coalesce(j.unread_since, v_now) < v_limit
           and (l.signature is null or exists (
               select from howdah.job_types as t where t.name = j.job_type and t.signature <> l.signature))
         returning j.id, j.watched
@@ -68,7 +69,7 @@ begin
 
     if coalesce(cardinality(v_back), 0) < cardinality(p_ids) then
         select array_agg(l.id), array_agg(l.attempt),
-               array_agg(case when coalesce(v_now - j.unread_since < v_patience, true) then coalesce(l.error, '')
+               array_agg(case when coalesce(v_now - j.unread_since < v_limit, true) then coalesce(l.error, '')
                               else format('no worker could read its payload for %s (option fail_unread_after): %s',
                                           date_trunc('second', v_now - j.unread_since), l.error) end)
         into v_ids, v_attempts, v_errors

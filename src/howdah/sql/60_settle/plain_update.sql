@@ -1,11 +1,11 @@
 -- settle by plain UPDATE
 --
--- `update jobs set status = 'completed', …` from any client does the right thing. These
--- triggers fill in what such a statement cannot know about; howdah's own verbs leave
--- nothing to fill in, so for them the conditions are false and the functions never run. A condition
--- is planned anew by every statement: one that calls no function costs half as much.
+-- `update jobs set status = 'completed', …` from any client works. These
+-- triggers set the columns that such a statement does not know. howdah's own verbs set
+-- all of them, so for them the conditions are false and the functions do not run. Every statement plans
+-- the condition again: one without a function call costs half as much.
 
--- live rows: finishing, put back without the rest of what that means, or held by nobody
+-- live rows: finished, put back without resetting all columns, or held by no worker
 create or replace function howdah.take_plain_update() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -39,10 +39,10 @@ create or replace trigger take_plain_update
           or (new.status = 'pending') = (new.worker_id is not null)
           or (new.status = 'pending'
               and ((new.ready_at is null and new.run_at is null)
-                   or new.run_at > new.ready_at)))  -- later than it joined the line: perhaps not due
+                   or new.run_at > new.ready_at)))  -- after it joined the line: perhaps not due
     execute function howdah.take_plain_update();
 
--- finished rows: brought back to life, or ended differently
+-- finished rows: made live again, or given another final status
 create or replace function howdah.take_plain_revival() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -72,8 +72,8 @@ create or replace trigger take_plain_revival
     execute function howdah.take_plain_revival();
 
 -- finished rows: deleted, by hand or by requeue. Once per statement and not per row: row
--- triggers would also fire for the row that an UPDATE carries to another partition, and for
--- those that prepare_days carries to their day, and count them as gone.
+-- triggers would also fire for a row that an UPDATE moves to another partition, and for
+-- rows that prepare_days moves to their day, and count them as deleted.
 create or replace function howdah.take_plain_delete() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -97,8 +97,8 @@ create or replace trigger take_plain_delete
     referencing old table as deleted
     for each statement execute function howdah.take_plain_delete();
 
--- whatever a plain UPDATE changed: what stands in line again wakes idle workers, and those who
--- follow a job hear of it, once per statement. The verbs write to jobs_live and never come here.
+-- after a plain UPDATE, once per statement: jobs that are in line again wake idle workers, and followers of
+-- watched jobs are notified. The verbs write to jobs_live and do not fire this trigger.
 create or replace function howdah.notify_plain_update() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

@@ -1,8 +1,8 @@
 -- release · claimed, running → pending, the attempt not counted
 --
--- Hands jobs back: unrun, when a worker stops or holds more than it can start soon; or put
--- off by their handler (snooze), to come back after p_delays. Without a delay a job stands
--- where it stood in the line.
+-- Puts jobs back: not started, when a worker stops or holds more than it can start soon; or
+-- delayed by their handler (snooze), to run again after p_delays. Without a delay a job returns to its
+-- old position in the line.
 --
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   returns                          the ids this call moved; a missing id was stale
@@ -17,6 +17,7 @@ create or replace function howdah.release(
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -27,7 +28,7 @@ declare
     v_moved    uuid[];
     v_watched  uuid[];
     v_types    text[];
-    v_due      timestamptz;  -- when the first of those is due that have to wait
+    v_due      timestamptz;  -- when the first delayed one is due
 begin
     with leases as (
         select l.* from unnest(p_ids, p_attempts, p_delays) as l (id, attempt, delay) order by l.id

@@ -1,11 +1,11 @@
 -- retry · claimed, running → pending, or → failed on the last attempt
 --
--- Writes down that these attempts failed and puts the jobs back, to run again after
--- p_delays. Whether an attempt is left is decided here, by the row and the option max_attempts_limit.
+-- Records that these attempts failed and puts the jobs back, to run again after
+-- p_delays. Whether an attempt is left depends on the row and on the option max_attempts_limit.
 --
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   p_errors, p_tracebacks           what went wrong
---   p_delays                         how long to wait; null or nothing: at once
+--   p_delays                         how long to wait; null or zero: at once
 --   returns                          each id this call moved and the status it has now
 --
 -- Locks the rows in id order. Wakes idle workers for jobs that are due at once, and those
@@ -22,6 +22,7 @@ create or replace function howdah.retry(
 ) returns table (id uuid, status text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -34,11 +35,10 @@ declare
     v_again    uuid[];
     v_watched  uuid[];
     v_types    text[];
-    v_due      timestamptz;  -- when the first of those is due that have to wait
+    v_due      timestamptz;  -- when the first delayed one is due
 begin
     if cardinality(p_ids) > 1 then
-        -- those that go back and those that end are moved in two steps: locking them all first
-        -- keeps the one order of locks
+        -- jobs that go back and jobs that end are moved in two steps: lock all of them first, in id order
         perform from howdah.jobs_live as j
         where j.id = any (p_ids) and coalesce(j.worker_id = p_worker_id, false)
         order by j.id for update;

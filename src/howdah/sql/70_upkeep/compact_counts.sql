@@ -1,4 +1,4 @@
--- compact_counts · add up the differences in finished_counts, so that they stay few
+-- compact_counts · add up the rows of finished_counts, so that they stay few
 
 create or replace function howdah.compact_counts() returns void
 language sql volatile security definer

@@ -1,18 +1,17 @@
--- prepare_days · make tomorrow's partitions before anybody needs them
+-- prepare_days · create the partitions of the next days before they are needed
 --
--- A day whose partition is missing costs nothing but order: its rows go to the
--- `_unprepared` part and are moved out of it here, also when that day is long over. Nobody may
--- read or write that part meanwhile (5 s for a million jobs), so it goes in steps: the day with the
--- fewest rows first, and once a call has moved 100,000 rows it leaves the rest to the next. When one
--- day alone is left there, nothing is moved: the part becomes that day, and a new one takes its place.
+-- Rows of a day without a partition go to the `_unprepared` partition. This function moves them to a partition of
+-- their day, also when that day is long over. Meanwhile nobody can read or write the `_unprepared` partition (5 s for a
+-- million jobs), so it works in steps: the day with the fewest rows first, and after 100,000 rows a call leaves the
+-- rest to the next call. When the rows of only one day are left there, no row is moved: the `_unprepared` partition becomes
+-- that day, and a new one replaces it.
 --
---   returns  the partitions this call made: call again until there are none
+--   returns  the partitions that this call made: call again until there are none
 --
--- Locks (lock_space, 5) until the transaction ends: one at a time makes or drops days, and whoever
--- comes second has nothing to do. Locks the `_unprepared` parts for the moment of the attachment, and
--- waits for that no longer than 200 ms: somebody may hold `jobs` open for hours. Then the next
--- call tries. For a day that has begun it keeps out writers of the whole table: one that had
--- chosen the `_unprepared` part already, and waited for it, would find itself in the wrong place.
+-- Locks (lock_space, 5) until the transaction ends: one session at a time makes or drops partitions, and a second
+-- one returns at once. Locks the `_unprepared` partitions while it attaches, and waits for that 200 ms at most: somebody
+-- may have `jobs` open for hours. Then the next call tries again. For today and earlier days it locks out writers of
+-- the whole table: one that waits for the `_unprepared` partition would otherwise write a row that no longer belongs there.
 
 create or replace function howdah.prepare_days(p_ahead int default 3) returns setof text
 language plpgsql volatile security definer
@@ -20,7 +19,7 @@ set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
-    v_strays jsonb;  -- of each table, how many rows of which day
+    v_unprepared jsonb;  -- per table: how many rows of each day are in the _unprepared partition
     v_part   record;
     v_moved  bigint := 0;
     v_now    bigint;
@@ -33,7 +32,7 @@ begin
         return;
     end if;
     begin
-        select jsonb_object_agg(parent, of_days) into v_strays
+        select jsonb_object_agg(parent, of_days) into v_unprepared
         from (select 'jobs_finished' as parent, coalesce(jsonb_object_agg(day, rows), '{}') as of_days
               from (select finished_on as day, count(*) as rows from howdah.jobs_finished_unprepared group by 1) as j
               union all
@@ -45,27 +44,27 @@ begin
 
     for v_part in
         select parent, day_column, day, parent || to_char(day, '"_"YYYYMMDD') as name,
-               coalesce((v_strays -> parent ->> day::text)::bigint, 0) as strays
+               coalesce((v_unprepared -> parent ->> day::text)::bigint, 0) as rows
         from (values ('jobs_finished', 'finished_on'), ('job_events', 'day')) as p (parent, day_column)
         cross join lateral (
             select howdah.today() + n as day from generate_series(0, p_ahead) as n
             union
-            select jsonb_object_keys(v_strays -> p.parent)::date
+            select jsonb_object_keys(v_unprepared -> p.parent)::date
         ) as days
         where to_regclass('howdah.' || parent || to_char(day, '"_"YYYYMMDD')) is null
-        order by strays, day, parent
+        order by rows, day, parent
     loop
-        exit when v_moved >= 100000 and v_part.strays > 0;
+        exit when v_moved >= 100000 and v_part.rows > 0;
         begin
-            if v_part.strays > 100000 then
-                -- whoever writes waits for this table either way
+            if v_part.rows > 100000 then
+                -- writers wait for this table in any case
                 execute format('lock table only howdah.%I in access exclusive mode', v_part.parent);
             elsif v_part.day <= howdah.today() then
                 execute format('lock table only howdah.%I in share row exclusive mode', v_part.parent);
             end if;
             execute format('lock table howdah.%I in access exclusive mode', v_part.parent || '_unprepared');
             v_alone := false;
-            if v_part.strays > 100000 then
+            if v_part.rows > 100000 then
                 execute format('select not exists (select from howdah.%I where %I <> %L)',
                                v_part.parent || '_unprepared', v_part.day_column, v_part.day) into v_alone;
             end if;
@@ -76,8 +75,8 @@ begin
             else
                 execute format('create table howdah.%I (like howdah.%I including defaults including constraints)',
                                v_part.name, v_part.parent);
-                execute format('with stray as (delete from howdah.%1$I where %2$I = %3$L returning *)
-                                insert into howdah.%4$I select * from stray',
+                execute format('with moved as (delete from howdah.%1$I where %2$I = %3$L returning *)
+                                insert into howdah.%4$I select * from moved',
                                v_part.parent || '_unprepared', v_part.day_column, v_part.day, v_part.name);
                 get diagnostics v_now = row_count;
                 v_moved := v_moved + v_now;

@@ -1,6 +1,6 @@
 -- promote · pending (waiting) → pending (in line)
 --
--- Lets jobs whose time has come join the line, in the order of their time.
+-- Puts jobs that are due into the line, in the order of `run_at`.
 --
 --   returns  the ids this call moved
 --
@@ -9,6 +9,7 @@
 create or replace function howdah.promote(p_limit int default 1000) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

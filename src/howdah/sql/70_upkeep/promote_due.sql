@@ -1,11 +1,11 @@
--- promote_due · promote, and say when the next waiting job is due
+-- promote_due · promote, and return when the next waiting job is due
 --
--- For a worker that was told of a waiting job, or whose next job is due now. One at a time does it, and the
--- others get no row. All idle workers are told when the next one is due, so that they need not ask, and any of them
--- can go on where this one ends. Where no job waits, nobody is told.
+-- For a worker that was notified of a waiting job, or whose next job is due now. One session at a time does it, and the
+-- others get no row. All idle workers are notified when the next job is due, so they need not ask, and any of them
+-- can continue. If no job waits, there is no NOTIFY.
 --
---   p_worker_id  the worker that asks; it need not listen to itself
---   returns      how many jobs were promoted, and how long the next one has still to wait
+--   p_worker_id  the worker that asks; it ignores its own NOTIFY
+--   returns      how many jobs were promoted, and how long until the next one is due
 --
 -- Locks (lock_space, 2) until the transaction ends; else as promote.
 
@@ -13,6 +13,7 @@ create or replace function howdah.promote_due(p_worker_id text)
 returns table (promoted int, next_due_in interval)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

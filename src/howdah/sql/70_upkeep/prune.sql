@@ -1,14 +1,14 @@
--- prune · forget finished jobs and events, by whole days
+-- prune · delete finished jobs and events, by whole days
 --
--- A day is dropped once all of it is older than p_keep; without p_keep, than the options
--- keep_finished and keep_events say. A worker not heard of for a day is forgotten, a job type that no
+-- A day is dropped when all of it is older than p_keep; without p_keep, than the options
+-- keep_finished and keep_events. A worker that was silent for a day is deleted, and a job type that no
 -- worker has known for a year.
 --
 --   returns  the partitions this call dropped
 --
--- Locks (lock_space, 5) until the transaction ends: one at a time makes or drops days, and whoever
--- comes second has nothing to do. Locks jobs_finished and job_events for the moment of a drop, and
--- waits for that no longer than 200 ms. What could not be dropped stays, and stays counted: the next
+-- Locks (lock_space, 5) until the transaction ends: one session at a time makes or drops partitions, and
+-- a second one returns at once. Locks jobs_finished and job_events for the moment of a drop, and
+-- waits for that no longer than 200 ms. A day that could not be dropped stays, and stays counted: the next
 -- call tries again.
 
 create or replace function howdah.prune(p_keep interval default null) returns setof text
@@ -52,7 +52,7 @@ begin
                 )
                 insert into howdah.finished_counts (day, job_type, status, jobs)
                 select finished_on, job_type, status, -count(*) from gone group by 1, 2, 3;
-                -- not where somebody has just brought another job of that day
+                -- not where another job of that day was just added
                 delete from howdah.finished_counts as c
                 where c.day < v_first and to_regclass('howdah.jobs_finished' || to_char(c.day, '"_"YYYYMMDD')) is null
                   and not exists (select from howdah.jobs_finished_unprepared as u where u.finished_on = c.day);

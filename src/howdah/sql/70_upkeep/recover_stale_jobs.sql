@@ -1,12 +1,11 @@
 -- recover · claimed, running → pending, or → failed on the last attempt
 --
--- Takes jobs away from workers that fell silent. A worker that beats is judged by its beats
--- and the silence it allowed itself, however long its jobs take. A foreign worker
--- that never beat is judged by p_timeout since it claimed. The attempt counts. A job that has lost as many
--- workers in a row as the option max_lost_workers says ends as failed, however many attempts it asked for: it
--- may be what kills them.
+-- Takes jobs away from workers that are silent. A worker that beats is silent when its last beat is older than its
+-- `silent_after`, however long its jobs take. A foreign worker that never
+-- beats has p_timeout from its claim. The attempt counts. A job that has lost as many workers in a row as the
+-- option max_lost_workers fails, however many attempts it may have: the job may be what ends them.
 --
---   returns  each id this call moved, the status it has now, and who had held it
+--   returns  each id this call moved, the status it has now, and the worker that held it
 --
 -- Locks rows of workers, then of jobs_live in id order, skipping what is being settled at
 -- this moment. Wakes idle workers that know the types, and those who follow these jobs.
@@ -15,6 +14,7 @@ create or replace function howdah.recover_stale_jobs(p_timeout interval default 
 returns table (id uuid, status text, worker_id text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -40,17 +40,17 @@ begin
     where w.beat_at < v_now - w.silent_after and w.given_up_at is null;
 
     for v_lost in
-        -- Strangers, who never beat, are looked for between the workers that did: what those have
-        -- settled leaves dead entries in jobs_held, and under a long transaction walking them all
+        -- Foreign workers, which never beat, are searched between the ids of those that did. What those have
+        -- settled leaves dead entries in jobs_held, and under a long transaction reading all of them
         -- would take longer each time.
         with recursive gaps (low, high) as (
             select '', min(w.id) from howdah.workers as w
             union all
             select w.id, lead(w.id) over (order by w.id) from howdah.workers as w
-        ), strangers (worker_id, high, holds) as (
+        ), foreign_workers (worker_id, high, holds) as (
             select low, high, false from gaps
             union all
-            select next.worker_id, s.high, true from strangers as s
+            select next.worker_id, s.high, true from foreign_workers as s
             cross join lateral (
                 (select j.worker_id from howdah.jobs_live as j
                  where s.high is not null and j.worker_id > s.worker_id and j.worker_id < s.high
@@ -67,13 +67,13 @@ begin
             union all
             select s.worker_id, v_now - p_timeout,
                    format('worker %s held it for more than %s and never beat', s.worker_id, p_timeout)
-            from strangers as s where s.holds
+            from foreign_workers as s where s.holds
         )
         select s.worker_id, s.error, array_agg(held.id) as ids, array_agg(held.attempts) as attempts
         from silent as s
         cross join lateral (
-            -- first who is meant, by jobs_held; then by id, which is the order to lock in. In one
-            -- step the planner walks all ids there are, because they come in order.
+            -- first the ids, by jobs_held; then the rows in id order, to lock them. In one
+            -- step the planner would read all ids of the table, because they come in order.
             select j.id, j.attempts from howdah.jobs_live as j
             where j.id = any (array(
                     select h.id from howdah.jobs_live as h

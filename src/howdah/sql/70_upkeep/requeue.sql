@@ -1,17 +1,18 @@
 -- requeue · failed, cancelled → pending
 --
--- Gives finished jobs another chance because a person asked for it: p_attempts more
--- attempts on top of those they had. Attempts are never reset, so that a lease of the
--- former life can never be mistaken for one of the new. Where an id was used for several jobs, the last of them
--- counts: see 27_checks/refuse_used_ids.sql.
+-- Puts finished jobs back into the line because a person asked for it, with p_attempts more
+-- attempts than they had. Attempts are never reset, so an old lease never matches the
+-- requeued job. If an id was used for several jobs, the last of them
+-- is meant: see 27_checks/refuse_used_ids.sql.
 --
---   returns  the ids this call moved; a missing id is live, completed, pruned or never was
+--   returns  the ids this call moved; a missing id is live, completed, pruned or never existed
 --
 -- Locks the rows it moves. Wakes idle workers that know the types.
 
 create or replace function howdah.requeue(p_ids uuid[], p_attempts int default 1) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -49,7 +50,7 @@ begin
             )
             select array_agg(m.id), array_agg(distinct m.job_type) into v_moved, v_types from moved as m;
             exit;
-        exception when unique_violation then  -- somebody enqueued one of these ids at this moment: look again
+        exception when unique_violation then  -- somebody enqueued one of these ids at this moment: try again
             if current_setting('transaction_isolation') <> 'read committed' then
                 raise;
             end if;

@@ -1,14 +1,14 @@
--- upkeep · promote, recover and fold, by whoever comes first
+-- upkeep · promote, recover and compact_counts, in one session at a time
 --
--- Every worker calls this; one at a time does it and the others get no row. There is no
--- leader to die: the right ends with the transaction.
+-- Every worker calls this. One session at a time does it and the others get no row. There is no
+-- leader that could fail: the lock ends with the transaction.
 --
 --   p_timeout    see recover_stale_jobs
---   p_worker_id  the worker that asks. One that was itself cut off of late judges nobody by their
---                silence: the others were cut off too, perhaps, and need time to beat again. It
---                must be the database that decides so: what lay in the network while nobody could
---                get through arrives in any order, an old beat and an old upkeep included
---   returns  what was done, and when the next waiting job is due
+--   p_worker_id  the worker that asks. If it was itself disconnected a short time ago, it recovers nothing:
+--                the others were perhaps disconnected too, and need time to beat again. The database
+--                decides this, because after a network failure delayed messages arrive in any order, also an old
+--                beat and an old upkeep
+--   returns      what was done, and how long until the next waiting job is due
 --
 -- Locks (lock_space, 2) until the transaction ends; else as promote and recover.
 
@@ -18,6 +18,7 @@ create or replace function howdah.upkeep(
 ) returns table (promoted int, recovered int, failed int, silent_workers text[], next_due_in interval)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

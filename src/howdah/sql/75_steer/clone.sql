@@ -1,6 +1,6 @@
 -- clone · → pending
 --
--- Hands over a new job like each of these, whatever became of it: its type, payload, priority
+-- Adds a new job like each of these, whatever their status: with the same type, payload, priority
 -- and max_attempts, to run at once.
 --
 --   returns  each id found and the id of its clone
@@ -10,6 +10,7 @@
 create or replace function howdah.clone(p_ids uuid[]) returns table (id uuid, clone_id uuid)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set enable_seqscan = off
 set jit = off
 as $$

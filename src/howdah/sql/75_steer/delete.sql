@@ -1,15 +1,16 @@
 -- delete · completed, failed, cancelled → gone
 --
--- Forgets finished jobs and their events before their day is over. A job that has not ended is
--- left alone: cancel it first.
+-- Deletes finished jobs and their events before prune does. A job that has not ended is
+-- not deleted: cancel it first.
 --
---   returns  the ids this call deleted; a missing id has not ended, or never was
+--   returns  the ids this call deleted; a missing id has not ended, or never existed
 --
 -- Locks the rows it deletes. Wakes nobody.
 
 create or replace function howdah.delete(p_ids uuid[]) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

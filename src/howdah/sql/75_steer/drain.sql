@@ -1,9 +1,9 @@
--- drain · ask a worker to stop: claim no more, let what runs end, hand back the rest
+-- drain · ask a worker to stop: claim no more, finish the running jobs, release the others
 --
--- The worker hears of it with its next report, within seconds, and stops as if it had been sent
--- SIGTERM. A foreign worker that never calls howdah.record_measures never hears of it.
+-- The worker learns of it with its next report, within seconds, and stops as after
+-- SIGTERM. A foreign worker that never calls howdah.record_measures never learns of it.
 --
---   returns  whether such a worker is alive and was asked
+--   returns  true: the worker is alive and was asked
 --
 -- Locks one row of drain_requests. Wakes nobody.
 

@@ -1,9 +1,9 @@
--- pause · from now on nobody claims jobs of this type
+-- pause · from now on no worker claims jobs of this type
 --
--- Holds in every worker, of whatever make, as soon as this commits: the claim itself looks.
--- What is at work goes on to its end. Jobs of the type can still be enqueued; they wait.
+-- Holds in every worker, also in foreign ones, as soon as this commits: the claim itself checks it.
+-- Running jobs continue. Jobs of the type can still be enqueued; they wait.
 --
---   p_reason, p_by  for people to read; p_by is the session's user unless it is said
+--   p_reason, p_by  for people to read; p_by is by default the user of the session
 --   returns         whether this call paused it; false: it was paused already
 --
 -- Locks one row of paused_types. Wakes nobody.

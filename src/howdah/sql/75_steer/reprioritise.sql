@@ -1,14 +1,15 @@
 -- reprioritise · pending → pending, with another priority
 --
--- Moves waiting jobs to another lane; each keeps its place, so it stands there by its age.
+-- Moves waiting jobs to another lane; each keeps its ready_at, so its age decides its position there.
 --
---   returns  the ids this call moved; a missing id is at work, has ended, or never was
+--   returns  the ids this call moved; a missing id is held by a worker, has ended, or never existed
 --
 -- Locks the rows in id order. Wakes those who follow these jobs.
 
 create or replace function howdah.reprioritise(p_ids uuid[], p_priority int) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

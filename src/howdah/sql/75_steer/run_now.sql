@@ -1,14 +1,15 @@
 -- run_now · pending (waiting) → pending (in line)
 --
--- Lets jobs that wait for their time, or for a retry, join the line at once.
+-- Puts jobs that wait for their `run_at`, or for a retry, into the line at once.
 --
---   returns  the ids this call moved; a missing id stood in line already, is at work or has ended
+--   returns  the ids this call moved; a missing id was already in line, is held by a worker or has ended
 --
 -- Locks the rows in id order. Wakes idle workers that know the types, and those who follow.
 
 create or replace function howdah.run_now(p_ids uuid[]) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

@@ -1,14 +1,14 @@
--- compact_measures · add up old measures, so that they stay few, and keep their history
+-- compact_measures · add up old measures, so that their rows stay few, and keep their history
 --
 -- A minute that ended more than a minute ago becomes one row per type; what is older than the option
--- keep_measures becomes one row per type. Nothing is lost from the sums.
+-- keep_measures becomes one row per type. The sums stay the same.
 --
 -- The same minutes go into howdah.measure_history, once per type and once for all types (''). A minute in
--- which a worker was there and no attempt ended gets a row for all types alone: it was idle. A minute
--- without one is unknown. There, what is older than an hour is folded by 15 minutes, after a day by 2
+-- which a worker was alive and no attempt ended gets only a row for all types: the queue was idle. A minute
+-- without a row is unknown. There, what is older than an hour is compacted by 15 minutes, after a day by 2
 -- hours, and after the option keep_measure_history it is deleted.
 --
---   returns  how many rows of howdah.measures became fewer; null when another worker is at it
+--   returns  by how many rows howdah.measures became smaller; null while another worker does it
 --
 -- Locks (lock_space, 4) until the transaction ends. Wakes nobody.
 
@@ -21,7 +21,7 @@ declare
     v_fresh   timestamptz := date_trunc('minute', v_now - interval '1 minute');
     v_kept    timestamptz := date_trunc('minute', v_now
                                  - coalesce(howdah.option('keep_measures')::interval, '2 hours'));
-    v_forgot  timestamptz := v_now - coalesce(howdah.option('keep_measure_history')::interval, '8 days');
+    v_deleted_before  timestamptz := v_now - coalesce(howdah.option('keep_measure_history')::interval, '8 days');
     v_minutes int;
     v_older   int;
     v_step    record;
@@ -61,7 +61,7 @@ begin
     ), summed as (
         select c.*, coalesce(k.pickup, '{}') as pickup, coalesce(k.run, '{}') as run
         from counted as c left join cells as k on k.minute = c.minute and k.type = c.type
-    ), folded as (
+    ), compacted as (
         insert into howdah.measures (
             at, worker_id, job_type, completed, failed, retried, cancelled, released,
             pickup, run, pickup_seconds, run_seconds)
@@ -69,7 +69,7 @@ begin
                s.pickup, s.run, s.pickup_seconds, s.run_seconds
         from summed as s where s.type <> ''
         returning 1
-    ), remembered as (
+    ), kept as (
         insert into howdah.measure_history (
             at, step, job_type, minutes, completed, failed, retried, pickup, run, pickup_seconds, run_seconds)
         select s.minute, interval '1 minute', s.type,
@@ -77,9 +77,9 @@ begin
                    select from howdah.measure_history as h
                    where h.job_type = '' and h.at = s.minute and h.minutes > 0))::int,
                s.completed, s.failed, s.retried, s.pickup, s.run, s.pickup_seconds, s.run_seconds
-        from summed as s where s.minute > v_forgot
+        from summed as s where s.minute > v_deleted_before
     )
-    select coalesce(sum(c.rows) filter (where c.type <> ''), 0) - (select count(*) from folded)
+    select coalesce(sum(c.rows) filter (where c.type <> ''), 0) - (select count(*) from compacted)
     into v_minutes from counted as c;
 
     -- minutes past the option keep_measures: one row per type
@@ -101,7 +101,7 @@ begin
               from taken as t cross join lateral unnest(t.pickup, t.run) with ordinality as cell (pickup, run, nth)
               group by t.job_type, cell.nth) as p
         group by p.job_type
-    ), folded as (
+    ), compacted as (
         insert into howdah.measures (
             at, worker_id, job_type, completed, failed, retried, cancelled, released,
             pickup, run, pickup_seconds, run_seconds)
@@ -110,9 +110,9 @@ begin
         from counted as c left join cells as k on k.job_type = c.job_type
         returning 1
     )
-    select coalesce(sum(c.rows), 0) - (select count(*) from folded) into v_older from counted as c;
+    select coalesce(sum(c.rows), 0) - (select count(*) from compacted) into v_older from counted as c;
 
-    -- minutes in which nothing ended, and somebody was there
+    -- minutes in which nothing ended and a worker was alive
     insert into howdah.measure_history (at, step, job_type, minutes)
     select m.minute, interval '1 minute', '', 1
     from generate_series(v_fresh - interval '10 minutes', v_fresh - interval '1 minute', interval '1 minute') as m (minute)
@@ -120,11 +120,11 @@ begin
       and not exists (select from howdah.measure_history as h
                       where h.job_type = '' and h.at = m.minute and h.minutes > 0);
 
-    -- what is older than a chart's grain needs
+    -- rows that are finer than a chart of their age needs
     for v_step in
         select * from (values
             (interval '15 minutes', v_now - interval '65 minutes', v_now - interval '25 hours'),
-            (interval '2 hours', v_now - interval '25 hours', v_forgot)) as s (step, before, after)
+            (interval '2 hours', v_now - interval '25 hours', v_deleted_before)) as s (step, before, after)
     loop
         v_step.before := date_bin(v_step.step, v_step.before, '2000-01-01 00:00Z');
         continue when not exists (
@@ -154,11 +154,11 @@ begin
                coalesce(k.pickup, '{}'), coalesce(k.run, '{}'), c.pickup_seconds, c.run_seconds, c.waiting, c.more
         from counted as c left join cells as k on k.bin = c.bin and k.job_type = c.job_type;
     end loop;
-    if exists (select from howdah.measure_history as h where h.job_type = '' and h.at < v_forgot - interval '2 hours') then
-        delete from howdah.measure_history as h where h.at < v_forgot;
+    if exists (select from howdah.measure_history as h where h.job_type = '' and h.at < v_deleted_before - interval '2 hours') then
+        delete from howdah.measure_history as h where h.at < v_deleted_before;
     end if;
 
-    delete from howdah.drain_requests where requested_at < howdah.clock() - interval '1 hour';  -- nobody heard
+    delete from howdah.drain_requests where requested_at < howdah.clock() - interval '1 hour';  -- the worker never asked
     return v_minutes + v_older;
 end;
 $$;

@@ -1,7 +1,7 @@
--- fingerprint · the words of an error without what differs from job to job
+-- fingerprint · the text of an error without the parts that differ from job to job
 --
--- The first line; ids, hex strings, quoted text and numbers are replaced by what they are. Two
--- errors with the same fingerprint are the same error to people.
+-- The first line; ids, hex strings, quoted text and numbers are replaced by placeholders. Two
+-- errors with the same fingerprint are shown as the same error.
 
 create or replace function howdah.fingerprint(p_error text) returns text
 language sql immutable parallel safe

@@ -1,8 +1,11 @@
--- held_counts · how many jobs are in workers' hands, by type and state; counts p_cap at most
+-- held_counts · how many jobs workers hold, by type and status; counts p_cap at most
+--
+-- Locks nothing.
 
 create or replace function howdah.held_counts(p_cap int default 10000)
 returns table (job_type text, status text, jobs bigint)
 language sql stable
+-- pinned plans: see jobs.sql
 set enable_seqscan = off
 set jit = off
 begin atomic

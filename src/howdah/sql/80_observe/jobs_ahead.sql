@@ -1,14 +1,15 @@
--- jobs_ahead · how many jobs of these types go before a place in line; counts p_cap of each type at most
+-- jobs_ahead · how many jobs of these types come before a position in the line; counts p_cap of each type at most
 --
---   p_priority, p_ready_at, p_id  where in the line
---   returns                    higher: of a higher priority; older: of the same, but earlier
+--   p_priority, p_ready_at, p_id  the position
+--   returns                       higher: with a higher priority; older: with the same priority, but earlier
 --
--- Walks the index jobs_ready. Locks nothing.
+-- Reads the index jobs_ready. Locks nothing.
 
 create or replace function howdah.jobs_ahead(
     p_job_types text[], p_priority int, p_ready_at timestamptz, p_id uuid, p_cap int default 10000)
 returns table (job_type text, higher int, older int)
 language sql stable
+-- pinned plans: see jobs.sql
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off

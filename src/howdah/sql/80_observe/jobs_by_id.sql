@@ -1,7 +1,7 @@
 -- jobs_by_id · these jobs, each id once
 --
--- Where an id was used for several jobs, the live one is meant, else the one that ended last: see
--- 27_checks/refuse_used_ids.sql. The planner puts the query in the place of the call.
+-- If an id was used for several jobs, it returns the live one, else the one that ended last: see
+-- 27_checks/refuse_used_ids.sql. The planner can inline it.
 
 create or replace function howdah.jobs_by_id(p_ids uuid[]) returns setof howdah.jobs
 language sql stable parallel safe

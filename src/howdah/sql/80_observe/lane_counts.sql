@@ -1,22 +1,23 @@
--- lane_counts · who stands in line: per type and priority how many, and since when the first
+-- lane_counts · how many jobs are in line per type and priority, and since when the first
 --
--- Walks the index jobs_ready from lane to lane and counts no more than p_cap jobs of a type,
--- whatever waits there.
+-- A lane is a type with a priority. Reads the index jobs_ready from lane to lane and counts at most p_cap jobs of a
+-- type, however many wait.
 --
 --   p_cap       how many jobs of a type are counted at most
---   p_lanes     how many lanes are looked at, at most
+--   p_lanes     how many lanes are read at most
 --   p_job_type  one type alone; null: all
 --   returns     jobs: how many were counted; null where the cap was reached before this lane
 --               more: the lane is longer than that
---               first_ready_at: since when the lane's first job stands in line
+--               first_ready_at: since when the first job of the lane is in line
 --
--- Locks nothing. Under a long transaction it meets the dead entries before each lane, so give
+-- Locks nothing. Under a long transaction it also reads the dead entries before each lane, so give
 -- the statement a timeout.
 
 create or replace function howdah.lane_counts(p_cap int default 10000, p_lanes int default 1000, p_job_type text default null)
 returns table (job_type text, priority int, jobs int, more bool, first_ready_at timestamptz)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

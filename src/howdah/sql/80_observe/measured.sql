@@ -1,9 +1,9 @@
--- measured · what was measured since a moment: how attempts ended, waited and ran
+-- measured · measures since an instant: how attempts ended, waited and ran
 --
---   p_since  '-infinity': all there ever was; the sums since then never fall
+--   p_since  '-infinity': everything; these sums never decrease
 --   returns  one row per job type; the histograms as in howdah.measures
 --
--- Reads as many rows as there are types and minutes, never the history. Locks nothing.
+-- Reads one row per type and minute, never the history. Locks nothing.
 
 create or replace function howdah.measured(p_since timestamptz default '-infinity')
 returns table (job_type text, completed bigint, failed bigint, retried bigint, cancelled bigint, released bigint,

@@ -1,11 +1,11 @@
--- record_measures · a worker says what it did in the last few seconds, and hears whether to stop
+-- record_measures · a worker reports its last few seconds, and learns whether to stop
 --
 -- A JSON array of objects, one per job type, with the names of the columns of howdah.measures.
--- Foreign workers may call it as well; without it they show in the counts alone.
+-- Foreign workers may call it too; without it they appear only in the counts.
 --
 --   select howdah.record_measures('me', '[{"job_type": "mail", "completed": 3, "run": [0, 0, 3]}]');
 --
---   returns  whether somebody asked this worker to drain since it last called
+--   returns  whether somebody asked this worker to drain since its last call
 --
 -- Locks nothing. Wakes nobody.
 

@@ -1,21 +1,22 @@
 -- retrying_failures · jobs that failed and are tried again, the same errors together
 --
--- These are live jobs whose last attempt failed: they wait for the next attempt, or are at it.
+-- These are live jobs whose last attempt failed: they wait for the next attempt, or run it.
 --
 --   p_job_type  one type alone; null: all
---   p_depth     how many such jobs are taken
+--   p_depth     how many such jobs are read
 --   returns     one row per type and fingerprint of the error
---               ended: when the last attempt of each ended, as the error tells it; left as text because
---               a plain INSERT may say anything there. next_at: when the first of those that
---               wait is due. more: there were more jobs than were looked at
+--               ended: when the last attempt of each ended, from the error; left as text because
+--               a plain INSERT may contain anything there. next_at: when the first of those that
+--               wait is due. more: there are more jobs than were read
 --
--- Looks at 10 * p_depth jobs at most of each kind: waiting for their time, in workers' hands, and the
+-- Reads 10 * p_depth jobs at most of each kind: waiting for their time, held by workers, and the
 -- newest of all. Locks nothing.
 
 create or replace function howdah.retrying_failures(p_job_type text default null, p_depth int default 2000)
 returns table (job_type text, fingerprint text, jobs bigint, example text, newest uuid, next_at timestamptz,
                attempts int, ended text[], more bool)
 language sql stable
+-- pinned plans: see jobs.sql
 set enable_seqscan = off
 set jit = off
 begin atomic
@@ -33,18 +34,18 @@ begin atomic
         where j.id in (select id from waiting union select id from held union select id from newest)
           and j.last_error is not null and (p_job_type is null or j.job_type = p_job_type)
         order by j.id desc limit p_depth + 1
-    ), looked_at as materialized (
+    ), read_jobs as materialized (
         select l.*, howdah.fingerprint(l.last_error) as fingerprint,
                left(l.errors -> -1 ->> 'ended_at', 40) as ended
         from (select * from latest limit p_depth) as l
     )
     select g.job_type, g.fingerprint, count(*),
-           (select l.last_error from looked_at as l where l.id = max(g.id::text)::uuid),
+           (select l.last_error from read_jobs as l where l.id = max(g.id::text)::uuid),
            max(g.id::text)::uuid, min(g.next_at), max(g.attempts),
            coalesce(array_agg(g.ended) filter (where g.ended is not null), '{}'),
            (select count(*) from latest) > p_depth
                or (select count(*) from newest) = 10 * p_depth
-    from looked_at as g
+    from read_jobs as g
     group by 1, 2
     order by 1, 2;
 end;

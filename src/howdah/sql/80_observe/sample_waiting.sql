@@ -1,10 +1,10 @@
--- sample_waiting · once a minute, write down how many jobs stand in line
+-- sample_waiting · once a minute, record how many jobs are in line
 --
--- Any worker calls it every few seconds; the first in a minute counts, for all. One row for all types ('')
+-- Every worker calls it every few seconds; the first call of a minute counts, for all. One row for all types ('')
 -- and one for each type that has jobs in line: a type without a row had none.
 --
 --   p_cap    how many jobs of a type are counted at most
---   returns  whether it was counted now; false: it was counted in this minute, or another worker is at it
+--   returns  true: it counted; false: this minute was already counted, or another worker counts now
 --
 -- Locks (lock_space, 4) until the transaction ends. Wakes nobody. Counts like howdah.lane_counts, so give the
 -- statement a timeout.
@@ -24,7 +24,7 @@ begin
     end if;
     insert into howdah.measure_history (at, step, job_type, waiting, more)
     select v_minute, interval '1 minute', coalesce(l.job_type, ''),
-           coalesce(sum(l.jobs), 0), coalesce(bool_or(l.more) or count(*) >= 1000, false)  -- it looks at 1,000 lanes
+           coalesce(sum(l.jobs), 0), coalesce(bool_or(l.more) or count(*) >= 1000, false)  -- it reads 1,000 lanes
     from howdah.lane_counts(p_cap) as l
     group by grouping sets ((l.job_type), ());
     return true;

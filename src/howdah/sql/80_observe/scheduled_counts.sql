@@ -8,6 +8,7 @@
 create or replace function howdah.scheduled_counts(p_cap int default 10000)
 returns table (job_type text, jobs bigint, retrying bigint, first_due timestamptz, unread bigint)
 language sql stable
+-- pinned plans: see jobs.sql
 set enable_seqscan = off
 set jit = off
 begin atomic

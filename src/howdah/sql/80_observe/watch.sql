@@ -1,16 +1,17 @@
--- watch · ask to be told when these jobs change, and hear how they stand
+-- watch · follow these jobs: mark them, and return them as they are now
 --
--- Marks live jobs as watched, so that their changes are announced on howdah_news, and
--- returns the jobs as they are now. A job that has ended comes back as it ended.
+-- Marks live jobs as watched, so that their changes are sent on the channel howdah_news, and
+-- returns the jobs as they are now, also those that have ended.
 --
--- Locks live rows in id order; touches no indexed column. Wakes nobody. A plain UPDATE that
+-- Locks live rows in id order; changes no indexed column. Wakes nobody. A plain UPDATE that
 -- ends one of these jobs while we wait for its row raises 40001, one that locks several in another
--- order 40P01: we look again. So we do when one came back to life between marking and reading: it
--- would be read, and its news never told.
+-- order 40P01: we try again. We also try again when a job became live again between marking and reading: it
+-- would be returned without the mark.
 
 create or replace function howdah.watch(p_ids uuid[]) returns setof howdah.jobs
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off

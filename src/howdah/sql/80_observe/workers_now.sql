@@ -1,16 +1,17 @@
--- workers_now · the workers, how each is, and what it runs now
+-- workers_now · all workers, whether each is alive, and what it runs now
 --
--- Workers that beat, and, as far as 200 of them, those that hold jobs and never did.
+-- Workers that beat, and up to 200 foreign workers that hold jobs and never beat.
 --
---   p_shown  how many of the jobs in its hands are told of each worker
---   returns  one row per worker; attempts is a JSON array, what began first comes first
+--   p_shown  how many of its jobs are returned per worker
+--   returns  one row per worker; attempts is a JSON array, the earliest start first
 --
--- Walks the index jobs_held. Locks nothing.
+-- Reads the index jobs_held. Locks nothing.
 
 create or replace function howdah.workers_now(p_shown int default 20)
 returns table (id text, beats bool, alive bool, started_at timestamptz, beat_at timestamptz, silent_for interval,
                draining bool, holds int, info jsonb, attempts jsonb)
 language sql stable
+-- pinned plans: see jobs.sql
 set enable_seqscan = off
 set jit = off
 begin atomic

@@ -1,4 +1,4 @@
--- Three roles, each with what it needs and nothing else.
+-- Three roles, each with the rights that it needs and no others.
 -- Run as the owner of the schema `howdah`; make the roles first:
 --
 --   create role howdah_producer; create role howdah_worker; create role howdah_observer;
@@ -31,7 +31,7 @@ grant execute on procedure
 grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
 grant insert (id, job_type, priority, data, max_attempts, run_at, trace)
     on howdah.jobs to howdah_producer, howdah_worker;
--- What is written past the parent stands in line at once: nobody looks whether it is due.
+-- A row written directly to jobs_live is in line at once: no trigger checks whether it is due.
 grant insert (id, job_type, priority, data, max_attempts, trace)
     on howdah.jobs_live to howdah_producer, howdah_worker;
 
@@ -45,8 +45,8 @@ grant execute on function
     howdah.retrying_failures(text, int)
     to howdah_observer, howdah_worker;
 
--- A worker does everything a job's life needs, by the verbs or by plain UPDATE. It is also the
--- role of those who steer: cancel, requeue, pause and resume.
+-- A worker claims, runs and settles jobs, by the verbs or by plain UPDATE. It is also the
+-- role of those who cancel, requeue, pause and resume.
 grant execute on all routines in schema howdah to howdah_worker;
 revoke execute on function
     howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool),

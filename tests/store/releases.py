@@ -21,7 +21,7 @@ import pytest
 from bench.quick.commits import NoCommit, choose, take_out
 from tests.support.processes import ROOT
 
-STAND_IN = "64d0ee303e"
+STAND_IN = "a300ac8746"
 NO_RELEASE = "NO EARLIER RELEASE: no tag v… leads here, so no upgrade from one was tried"
 
 

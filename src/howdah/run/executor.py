@@ -255,7 +255,7 @@ class Executor:
                     outcome = await self._outcome(attempt, handler, arguments)
             except asyncio.CancelledError:
                 outcome = self._stopped(attempt, handler)
-            except BaseException as error:  # whatever a handler raises ends the attempt, SystemExit too
+            except BaseException as error:  # also SystemExit: it ends the attempt
                 if self._hooks is not None:
                     self._hooks.raised(claim, error)
                 outcome = outcome_of_error(error, handler, claim)

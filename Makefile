@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-quick bench-bad-days bench-memory bench-delays bench-growth bench-dashboard
+.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-quick bench-adverse bench-memory bench-delays bench-growth bench-dashboard
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-15s  %s\n", $$1, $$2 }'
@@ -67,12 +67,12 @@ check: $(READY)  ## format, lint, types, layers, generated files: everything CI 
 	$(RUN) ruff check .
 	$(RUN) pyright
 	$(BIN)/lint-imports
-	$(BIN)/python tools/write_states.py --check
-	$(BIN)/python tools/write_sync.py --check
-	$(BIN)/python tools/write_sql_reference.py --check
+	$(RUN) tools.write_states --check
+	$(RUN) tools.write_sync --check
+	$(RUN) tools.write_sql_reference --check
 	$(RUN) bench.table --check
 	$(RUN) bench.limits --check
-	$(BIN)/python tools/write_reliability.py --check
+	$(RUN) tools.write_reliability --check
 	$(BIN)/python tools/lock.py --check
 	$(BIN)/python tools/audit.py
 
@@ -87,15 +87,15 @@ format: $(READY)  ## format the code and mend what can be mended
 	$(RUN) ruff check --fix .
 
 states: $(READY)  ## write states.py and docs/states.md from the SQL
-	$(BIN)/python tools/write_states.py
+	$(RUN) tools.write_states
 
 sync: $(READY)  ## write the sync client from the async one
-	$(BIN)/python tools/write_sync.py
+	$(RUN) tools.write_sync
 
 docs: $(READY)  ## write the pages that are made from the code
-	$(BIN)/python tools/write_states.py
-	$(BIN)/python tools/write_sql_reference.py
-	$(BIN)/python tools/write_reliability.py
+	$(RUN) tools.write_states
+	$(RUN) tools.write_sql_reference
+	$(RUN) tools.write_reliability
 
 pictures: $(READY)  ## take the pictures of the dashboard for the docs
 	$(RUN) tools.pictures
@@ -114,20 +114,20 @@ bench: $(READY)  ## measure howdah and its peers in one run: half an hour on a q
 bench-quick: $(READY)  ## fail if the working tree is slower than a commit (AGAINST=...), in three minutes
 	$(RUN) bench.quick $(if $(AGAINST),--against '$(AGAINST)')
 
-bench-bad-days: $(READY)  ## measure bad days against good ones: forty minutes on a quiet machine
-	$(RUN) bench.bad_days $(BENCH)
+bench-adverse: $(READY)  ## measure with disturbances and without: forty minutes on a quiet machine
+	$(RUN) bench.adverse $(BENCH)
 
 bench-memory: $(READY)  ## measure how large workers and producers become: two minutes
 	$(RUN) bench.memory $(BENCH)
 
 bench-delays: $(READY)  ## measure how late delayed jobs are claimed: two minutes
-	$(RUN) bench.delays $(BENCH)
+	$(RUN) bench.upkeep_delays $(BENCH)
 
 bench-growth: $(READY)  ## measure how cost grows, and draw docs/growth: twenty minutes
 	$(RUN) bench.growth $(BENCH)
 
 bench-dashboard: $(READY)  ## measure what open pages cost the database: two minutes
-	$(RUN) bench.dashboard $(BENCH)
+	$(RUN) bench.observe_dashboard $(BENCH)
 
 clean:  ## remove the virtual environment and everything that is built
 	rm -rf .venv dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis .matrix .bench .ha

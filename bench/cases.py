@@ -1,11 +1,11 @@
-"""Cases: run the cases that were chosen one after another, and keep what they find.
+"""Cases: run the chosen cases one after another, and keep their results.
 
-Comes after   yard.py, in which a case measures
-Comes before  findings.py, which is what is kept
+Comes after   testbed.py, in which a case measures
+Comes before  case_record.py, which holds the results
 
-Shared by bad_days, memory and growth. The record is written after every case, so that a run that
-is cut short leaves what it has found. A full run is kept in bench/records/; a shortened one goes
-below .bench/.
+Shared by adverse/, growth/, memory.py, delays.py and dashboard.py. The record is written after
+every case, so that an interrupted run keeps its results. A full run is kept in bench/records/, a
+shortened one in .bench/records/.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.findings import Account, Seen, report, write
-from bench.install import GROUND
-from bench.lines import picture
+from bench.case_record import CaseRecord, CaseResult, report, write
+from bench.line_chart import line_chart
 from bench.machine import commit, machine
-from bench.record import RECORDS
+from bench.progress import show_progress
+from bench.record import record_folder
 from bench.server import Postgres, private_postgres
-from bench.yard import Yard, yard
+from bench.testbed import Testbed, new_testbed
 
 ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """What a case measures with, and how much of it."""
+class CaseContext:
+    """The server of a case, and how much the case measures."""
 
     postgres: Postgres
     scale: float = 1.0
-    most_minutes: float | None = None
+    max_minutes: float | None = None
     rounds: int = ROUNDS
 
     @property
     def shortened(self) -> bool:
-        return self.scale < 1 or self.most_minutes is not None or self.rounds < ROUNDS
+        return self.scale < 1 or self.max_minutes is not None or self.rounds < ROUNDS
 
-    def yard(self) -> AbstractContextManager[Yard]:
-        return yard(self.postgres)
+    def testbed(self) -> AbstractContextManager[Testbed]:
+        return new_testbed(self.postgres)
 
     def jobs(self, full: int) -> int:
         return max(1, int(full * self.scale))
 
     def seconds(self, minutes: float) -> float:
-        return 60 * min(minutes, self.most_minutes or minutes)
+        return 60 * min(minutes, self.max_minutes or minutes)
 
     def turns(self) -> Generator[tuple[int, bool]]:
-        """Yield (round, whether it is the bad day's turn), each first in every other round."""
+        """Yield (round, whether the disturbance is on). Each side is first in every other round."""
         for number in range(1, self.rounds + 1):
             yield number, number % 2 == 0
             yield number, number % 2 == 1
@@ -63,11 +63,11 @@ class Stage:
 class Case:
     name: str
     title: str
-    run: Callable[[Stage], Seen]
+    run: Callable[[CaseContext], CaseResult]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Options:
     """What the command line asks for."""
 
     cases: list[Case]
@@ -77,100 +77,94 @@ class Choice:
     server: str
     name: str
 
-    def stage(self, postgres: Postgres) -> Stage:
-        return Stage(postgres, self.scale, self.minutes, self.rounds)
+    def context(self, postgres: Postgres) -> CaseContext:
+        return CaseContext(postgres, self.scale, self.minutes, self.rounds)
 
 
-def command(
-    what: str, cases: Mapping[str, Case], about: str | None, arguments: list[str] | None = None
-) -> Account:
-    """Do what the command line asks for; returns what is kept."""
-    choice = parse(what, cases, about, arguments)
-    words = shlex.join(["python", "-m", f"bench.{what.replace('-', '_')}", *sys.argv[1:]])
-    with private_postgres(choice.server) as postgres:
-        stage = choice.stage(postgres)
-        account = start(what, stage, words)
-        folder = GROUND / "records" if account.shortened else RECORDS
-        folder /= f"{account.date[:10]}-{choice.name}"
-        for case in choice.cases:
-            add(account, case, stage)
-            publish(account, folder)
-    print(report(account))
+def run_command_line(
+    suite: str, cases: Mapping[str, Case], about: str | None, arguments: list[str] | None = None
+) -> CaseRecord:
+    """Run the cases that the command line names, and return their record."""
+    options = parse(suite, cases, about, arguments)
+    command = shlex.join(["python", "-m", f"bench.{suite}", *sys.argv[1:]])
+    with private_postgres(options.server) as postgres:
+        context = options.context(postgres)
+        record = new_record(suite, context, command)
+        folder = record_folder(record.date, options.name, trial=record.shortened)
+        for case in options.cases:
+            run_case(case, context, record)
+            save(record, folder)
+    print(report(record))
     print(f"Written to {folder}")
-    return account
+    return record
 
 
-def start(what: str, stage: Stage, words: str) -> Account:
-    return Account(
-        what=what,
-        shortened=stage.shortened,
-        command=words,
+def new_record(suite: str, context: CaseContext, command: str) -> CaseRecord:
+    return CaseRecord(
+        suite=suite,
+        shortened=context.shortened,
+        command=command,
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         commit=commit(),
         machine=machine(),
-        postgres={"version": stage.postgres.version(), **stage.postgres.settings()},
+        postgres={"version": context.postgres.version(), **context.postgres.settings()},
         findings=[],
         curves=[],
     )
 
 
-def add(account: Account, case: Case, stage: Stage) -> None:
-    """Run a case, and add what it found to the account."""
-    tell(f"{case.name}: {case.title}")
+def run_case(case: Case, context: CaseContext, record: CaseRecord) -> None:
+    """Run a case, and add its result to the record."""
+    show_progress(f"{case.name}: {case.title}")
     try:
-        seen = case.run(stage)
-    except Exception as error:  # whatever goes wrong in one, the others take their turn
-        account.problems[case.name] = f"{type(error).__name__}: {error}"
-        tell(f"    does not count: {account.problems[case.name]}")
+        result = case.run(context)
+    except Exception as error:  # the other cases still run
+        record.problems[case.name] = f"{type(error).__name__}: {error}"
+        show_progress(f"    does not count: {record.problems[case.name]}")
         return
-    account.findings.extend(seen.findings)
-    account.curves.extend(seen.curves)
-    for one in seen.findings:
-        said = f"{one.measured:.2f}{one.unit}, wanted {one.wanted}"
-        tell(f"    {one.title}: {said}: {account.verdict(one)}")
+    record.findings.extend(result.findings)
+    record.curves.extend(result.curves)
+    for finding in result.findings:
+        measured = f"{finding.measured:.2f}{finding.unit}, wanted {finding.wanted}"
+        show_progress(f"    {finding.title}: {measured}: {record.verdict(finding)}")
 
 
-def publish(account: Account, folder: Path) -> None:
-    """Write down the figures, the text and the picture."""
-    write(account, folder)
-    (folder / "summary.md").write_text(report(account))
-    (folder / "plot.svg").write_text(picture(account.curves))
+def save(record: CaseRecord, folder: Path) -> None:
+    """Write the record, its report and its chart."""
+    write(record, folder)
+    (folder / "summary.md").write_text(report(record))
+    (folder / "plot.svg").write_text(line_chart(record.curves))
 
 
-def exit_code(account: Account) -> int:
-    missed = [one for one in account.findings if account.verdict(one) == "missed"]
-    return int(bool(missed or account.problems))
-
-
-def tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def exit_code(record: CaseRecord) -> int:
+    missed = [finding for finding in record.findings if record.verdict(finding) == "missed"]
+    return int(bool(missed or record.problems))
 
 
 def parse(
-    what: str, cases: Mapping[str, Case], about: str | None, arguments: list[str] | None
-) -> Choice:
-    parser = argparse.ArgumentParser(prog=f"python -m bench.{what.replace('-', '_')}")
-    parser.description = about
+    suite: str, cases: Mapping[str, Case], about: str | None, arguments: list[str] | None
+) -> Options:
+    parser = argparse.ArgumentParser(prog=f"python -m bench.{suite}", description=about)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--only", metavar="CASES", help=f"some of {', '.join(cases)}")
     parser.add_argument("--server", default="embedded", help="`embedded`, or a folder of programs")
-    parser.add_argument("--scale", type=float, default=1.0, help="part of the jobs, to try it")
-    parser.add_argument("--minutes", type=float, help="hold nothing longer than this, to try it")
+    parser.add_argument("--scale", type=float, default=1.0, help="part of the jobs, for a trial")
+    parser.add_argument("--minutes", type=float, help="longest part of a case, for a trial")
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, help="how often each side is measured"
     )
     parser.add_argument("--record", metavar="NAME", help="the record's name after its date")
-    said = parser.parse_args(arguments)
-    names = said.only.split(",") if said.only else list(cases)
+    parsed = parser.parse_args(arguments)
+    names = parsed.only.split(",") if parsed.only else list(cases)
     if unknown := [name for name in names if name not in cases]:
-        parser.error(f"{unknown[0]!r} is none of {', '.join(cases)}")
-    elsewhere = "" if said.server == "embedded" else "-other-postgres"
-    some = "-".join(["", *names]) if said.only else ""
-    return Choice(
+        parser.error(f"{unknown[0]!r} is unknown: choose from {', '.join(cases)}")
+    server = "" if parsed.server == "embedded" else "-other-postgres"
+    some = "-".join(["", *names]) if parsed.only else ""
+    return Options(
         cases=[cases[name] for name in names],
-        scale=said.scale,
-        minutes=said.minutes,
-        rounds=said.rounds,
-        server=said.server,
-        name=said.record or f"{what}{some.replace('_', '-')}{elsewhere}",
+        scale=parsed.scale,
+        minutes=parsed.minutes,
+        rounds=parsed.rounds,
+        server=parsed.server,
+        name=parsed.record or f"{suite}{some.replace('_', '-')}{server}",
     )

@@ -1,15 +1,14 @@
-"""Compare: measure howdah and its peers in one run, and write the record down.
+"""Compare: measure howdah and its peers in one run, and keep a record.
 
     python -m bench.compare                          everything: half an hour
     python -m bench.compare --quick                  everything once with few jobs: does it work?
-    python -m bench.compare --only howdah,pgqueuer --work drain_1,pickup
+    python -m bench.compare --only howdah,pgqueuer --workload drain_1,pickup
     python -m bench.compare --server FOLDER          the PostgreSQL whose programs are in FOLDER
 
-The peers take turns within each work, in another order in each repetition, so that a moment in
-which the machine was slow hits nobody alone. What is soon done and much compared has three turns
-in each repetition: the same peer was twice as fast a minute later. A run of everything, or one
-that is given a name with `--record`, is kept in bench/records/. Any other, and any with fewer
-jobs, is a trial: it goes below .bench/, and its numbers say little.
+The peers take turns, and another one is first in each repetition: a slow moment of the machine then
+does not hit the same peer each time. Short workloads have three turns per repetition. A run of
+everything, or one that `--record` names, is kept in bench/records/. Any other run is a trial, and
+so is a run with fewer jobs: it goes to .bench/records/ and shows only that the benchmark works.
 """
 
 from __future__ import annotations
@@ -25,29 +24,32 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import redis as redis_server
-from bench.install import GROUND, Environment, Unavailable, install
+from bench.bar_chart import bar_chart
+from bench.driver_process import DriverFailed, start_driver
+from bench.install import Environment, Unavailable, install
 from bench.machine import commit, machine
-from bench.measure import Taken, measure, prepared
+from bench.measure.prepared_peer import Timing, prepare
+from bench.measure.workload import measure
 from bench.peer import Peer, Plan
-from bench.peers.roster import ROSTER
-from bench.plot import plot
-from bench.process import Broken, started
-from bench.record import RECORDS, Measurement, PeerNote, Record, note, write
+from bench.peers.registry import PEERS
+from bench.progress import show_progress
+from bench.record import Measurement, PeerNote, Record, note, record_folder, write
 from bench.redis import Redis, private_redis
 from bench.report import report
 from bench.server import Postgres, private_postgres
-from bench.works import WORKS
+from bench.workloads import WORKLOADS
 
 QUICK_JOBS = 2000
 QUICK_PICKUPS = 40
-TURNS = {"enqueue_single": 3, "drain_1": 3, "drain_16": 3, "pickup": 3}  # per repetition; else one
+# Turns per repetition. Other workloads have one.
+TURNS = {"enqueue_single": 3, "drain_1": 3, "drain_16": 3, "pickup": 3}
 
 
-class Choice(NamedTuple):
+class Options(NamedTuple):
     """What the command line asks for."""
 
     peers: list[Peer]
-    works: list[str]
+    workloads: list[str]
     repetitions: int
     jobs: int | None
     quick: bool
@@ -56,19 +58,19 @@ class Choice(NamedTuple):
     trial: bool
     whole: bool
 
-    def plan(self, peer: Peer, work: str) -> Plan:
-        plan = peer.works[work]
+    def plan(self, peer: Peer, workload: str) -> Plan:
+        plan = peer.workloads[workload]
         limit = self.jobs or (QUICK_JOBS if self.quick else plan.jobs)
-        if WORKS[work].kind == "pickup":
+        if WORKLOADS[workload].kind == "pickup":
             limit = QUICK_PICKUPS if self.quick else plan.jobs
         return replace(plan, jobs=min(plan.jobs, limit))
 
-    def turns(self, work: str) -> int:
-        return 1 if self.quick else TURNS.get(work, 1)
+    def turns(self, workload: str) -> int:
+        return 1 if self.quick else TURNS.get(workload, 1)
 
 
-class Stage(NamedTuple):
-    """What is there to measure with."""
+class Resources(NamedTuple):
+    """The servers and the peers' environments."""
 
     postgres: Postgres
     redis: Redis | None
@@ -76,41 +78,43 @@ class Stage(NamedTuple):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    choice = parse(arguments)
-    with private_postgres(choice.server) as postgres:
-        record = run(choice, postgres, shlex.join(["python", "-m", "bench.compare", *sys.argv[1:]]))
-    folder = (GROUND / "records" if record.trial else RECORDS) / f"{record.date[:10]}-{choice.name}"
-    publish(record, folder)
+    options = parse(arguments)
+    with private_postgres(options.server) as postgres:
+        record = run(
+            options, postgres, shlex.join(["python", "-m", "bench.compare", *sys.argv[1:]])
+        )
+    folder = record_folder(record.date, options.name, trial=record.trial)
+    save(record, folder)
     print(report(record))
     print(f"Written to {folder}")
-    return 1 if any(one.problem for one in record.measurements) else 0
+    return 1 if any(measurement.problem for measurement in record.measurements) else 0
 
 
-def run(choice: Choice, postgres: Postgres, command: str) -> Record:
-    """Measure everything that was chosen on this server."""
+def run(options: Options, postgres: Postgres, command: str) -> Record:
+    """Measure everything that the options name, on this server."""
     redis, no_redis = None, ""
     with ExitStack() as stack:
-        if any(peer.store == "redis" for peer in choice.peers):
+        if any(peer.store == "redis" for peer in options.peers):
             try:
                 redis = stack.enter_context(private_redis())
             except Unavailable as problem:
                 no_redis = str(problem)
         environments: dict[str, Environment] = {}
         notes: dict[str, PeerNote] = {}
-        for peer in choice.peers:
+        for peer in options.peers:
             try:
                 if peer.store == "redis" and redis is None:
                     raise Unavailable(no_redis)
                 environments[peer.name] = environment = install(peer)
                 notes[peer.name] = note(peer, versions(peer, environment))
-            except (Unavailable, Broken) as problem:
+            except (Unavailable, DriverFailed) as problem:
                 environments.pop(peer.name, None)
                 notes[peer.name] = note(peer, {}, str(problem))
-                _tell(f"{peer.title} cannot take part: {problem}")
-        measurements = _measurements(choice, Stage(postgres, redis, environments))
+                show_progress(f"{peer.title} cannot be measured: {problem}")
+        measurements = _measurements(options, Resources(postgres, redis, environments))
         return Record(
-            trial=choice.trial,
-            whole=choice.whole,
+            trial=options.trial,
+            whole=options.whole,
             command=command,
             date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             commit=commit(),
@@ -122,94 +126,99 @@ def run(choice: Choice, postgres: Postgres, command: str) -> Record:
         )
 
 
-def publish(record: Record, folder: Path) -> None:
-    """Write down the numbers, the text and the picture."""
+def save(record: Record, folder: Path) -> None:
+    """Write the record, its report and its chart."""
     write(record, folder)
     (folder / "summary.md").write_text(report(record))
-    (folder / "plot.svg").write_text(plot(record))
+    (folder / "plot.svg").write_text(bar_chart(record))
 
 
 def versions(peer: Peer, environment: Environment) -> dict[str, str]:
-    """Ask the peer's own environment what is at work there."""
-    with started(environment, "versions", {}) as driver:
-        found: dict[str, str] = {**driver.hear("versions"), **environment.versions}
+    """Return the versions of the packages in the peer's environment."""
+    with start_driver(environment, "versions", {}) as driver:
+        installed: dict[str, str] = {**driver.read("versions"), **environment.versions}
     wanted = [name.split("@")[0].split("=")[0].split("[")[0] for name in peer.packages]
-    return {name: found[name] for name in (peer.kind, *wanted, *OURS[peer.is_howdah])}
+    return {name: installed[name] for name in (peer.kind, *wanted, *EXTRA_PACKAGES[peer.is_howdah])}
 
 
-OURS = {True: ("asyncpg", "uvloop", "msgspec"), False: ()}
+EXTRA_PACKAGES = {True: ("asyncpg", "uvloop", "msgspec"), False: ()}
 
 
-def _measurements(choice: Choice, stage: Stage) -> Generator[Measurement]:
-    for repetition in range(1, choice.repetitions + 1):
-        for work in choice.works:
-            for peer in in_turns(choice.peers, repetition, choice.turns(work)):
-                if work in peer.works and peer.name in stage.environments:
-                    yield _measurement(peer, work, choice.plan(peer, work), repetition, stage)
+def _measurements(options: Options, resources: Resources) -> Generator[Measurement]:
+    for repetition in range(1, options.repetitions + 1):
+        for workload in options.workloads:
+            for peer in round_robin(options.peers, repetition, options.turns(workload)):
+                if workload in peer.workloads and peer.name in resources.environments:
+                    plan = options.plan(peer, workload)
+                    yield _measurement(peer, workload, plan, repetition, resources)
 
 
-def in_turns(peers: list[Peer], repetition: int, turns: int) -> Generator[Peer]:
-    """Let everybody have so many turns, and let another one begin each time."""
+def round_robin(peers: list[Peer], repetition: int, turns: int) -> Generator[Peer]:
+    """Yield each peer once per turn. Another peer is first in each turn."""
     for turn in range(turns):
         first = (repetition - 1 + turn) % len(peers)
         yield from (*peers[first:], *peers[:first])
 
 
-def _measurement(peer: Peer, work: str, plan: Plan, repetition: int, stage: Stage) -> Measurement:
-    taken, problem = Taken(plan.jobs), None
-    environment = stage.environments[peer.name]
+def _measurement(
+    peer: Peer, workload: str, plan: Plan, repetition: int, resources: Resources
+) -> Measurement:
+    timing, problem = Timing(plan.jobs), None
+    environment = resources.environments[peer.name]
     try:
-        with prepared(peer, environment, stage.postgres, stage.redis) as ground:
-            taken = measure(work, plan, ground)
-    except Exception as error:  # whatever goes wrong with one, the others take their turn
+        with prepare(peer, environment, resources.postgres, resources.redis) as prepared:
+            timing = measure(workload, plan, prepared)
+    except Exception as error:  # the other peers are still measured
         problem = f"{type(error).__name__}: {error}"
-    _tell(f"{repetition} {work:15} {peer.title:16} {_said(taken, problem)}")
+    show_progress(f"{repetition} {workload:15} {peer.title:16} {_outcome(timing, problem)}")
     return Measurement(
         peer=peer.name,
-        work=work,
+        workload=workload,
         repetition=repetition,
         jobs=plan.jobs,
         processes=plan.processes,
-        seconds=round(taken.seconds, 6),
-        pickups_ms=tuple(round(ms, 4) for ms in taken.pickups_ms),
+        seconds=round(timing.seconds, 6),
+        pickups_ms=tuple(round(ms, 4) for ms in timing.pickups_ms),
         problem=problem,
     )
 
 
-def _said(taken: Taken, problem: str | None) -> str:
+def _outcome(timing: Timing, problem: str | None) -> str:
     if problem is not None:
         return f"does not count: {problem}"
-    if taken.pickups_ms:
-        return f"{sorted(taken.pickups_ms)[len(taken.pickups_ms) // 2]:10.2f} ms"
-    return f"{taken.jobs / taken.seconds:10,.0f} jobs/s"
+    if timing.pickups_ms:
+        return f"{sorted(timing.pickups_ms)[len(timing.pickups_ms) // 2]:10.2f} ms"
+    return f"{timing.jobs / timing.seconds:10,.0f} jobs/s"
 
 
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def parse(arguments: list[str] | None) -> Choice:
+def parse(arguments: list[str] | None) -> Options:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--only", type=_chosen(ROSTER), default=list(ROSTER), metavar="PEERS")
-    parser.add_argument("--work", type=_chosen(WORKS), default=list(WORKS), metavar="WORKS")
+    parser.add_argument("--only", type=_chosen(PEERS), default=list(PEERS), metavar="PEERS")
+    parser.add_argument(
+        "--workload", type=_chosen(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOADS"
+    )
     parser.add_argument("--repetitions", type=int, metavar="N", help="3, or 1 when quick")
-    parser.add_argument("--jobs", type=int, metavar="N", help="no more jobs than this at once")
-    parser.add_argument("--server", default="embedded", help="`embedded`, or a folder of programs")
+    parser.add_argument("--jobs", type=int, metavar="N", help="at most so many per measurement")
+    parser.add_argument(
+        "--server",
+        default="embedded",
+        help="`embedded`, or a folder of programs",
+    )
     parser.add_argument("--record", metavar="NAME", help="the record's name after its date")
     parser.add_argument("--quick", action="store_true", help="few jobs, one repetition")
-    said = parser.parse_args(arguments)
-    whole = said.only == list(ROSTER) and said.work == list(WORKS)
-    elsewhere = "" if said.server == "embedded" else "-other-postgres"
-    return Choice(
-        peers=[ROSTER[name] for name in said.only],
-        works=said.work,
-        repetitions=said.repetitions or (1 if said.quick else 3),
-        jobs=said.jobs,
-        quick=said.quick,
-        server=said.server,
-        name=said.record or f"peers{elsewhere}",
-        trial=said.quick or bool(said.jobs) or not (whole or said.record),
+    parsed = parser.parse_args(arguments)
+    whole = parsed.only == list(PEERS) and parsed.workload == list(WORKLOADS)
+    suffix = "" if parsed.server == "embedded" else "-other-postgres"
+    return Options(
+        peers=[PEERS[name] for name in parsed.only],
+        workloads=parsed.workload,
+        repetitions=parsed.repetitions or (1 if parsed.quick else 3),
+        jobs=parsed.jobs,
+        quick=parsed.quick,
+        server=parsed.server,
+        name=parsed.record or f"peers{suffix}",
+        trial=parsed.quick or bool(parsed.jobs) or not (whole or parsed.record),
         whole=whole,
     )
 
@@ -218,7 +227,9 @@ def _chosen(known: Iterable[str]) -> Callable[[str], list[str]]:
     def chosen(text: str) -> list[str]:
         names = text.split(",")
         if unknown := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"{unknown[0]!r} is unknown: choose from {', '.join(known)}"
+            )
         return names
 
     return chosen

@@ -1,5 +1,5 @@
-// Driver: what the drivers of the Node peers have in common. The protocol is that of driver.py,
-// the files are those of tally.py.
+// Driver: what the drivers of the Node peers share. It has the protocol of driver.py and writes
+// the files of call_counter.py.
 
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -9,12 +9,12 @@ import { join } from "node:path";
 const PAYLOAD_BYTES = 100;
 const SLOTS = 512;
 const CELLS = 3;
-const TICK = 5; // milliseconds between writes of the tally: Node has no shared memory
+const TICK = 5; // milliseconds between two writes of the counts: Node has no shared memory
 
 /** Load a package of the peer's own environment. */
 export const load = createRequire(join(process.env.BENCH_HOME, "package.json"));
 
-export const say = (words) => writeSync(1, JSON.stringify(words) + "\n");
+export const reply = (fields) => writeSync(1, JSON.stringify(fields) + "\n");
 
 export const payload = (number) => ({
   number,
@@ -23,19 +23,23 @@ export const payload = (number) => ({
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
-/** Say that all is ready, and wait for the word. */
-export async function go() {
-  say({ ready: true });
+async function readSignal() {
   const { done } = await lines.next();
   if (done) process.exit(1);
 }
 
-/** Wait for the word, and say how long the function took. */
+/** Report that the driver is ready, and wait for the start signal. */
+export async function waitForStart() {
+  reply({ ready: true });
+  await readSignal();
+}
+
+/** Wait for the start signal, and report how many seconds the function took. */
 export async function timed(work) {
-  await go();
+  await waitForStart();
   const began = process.hrtime.bigint();
   await work();
-  say({ seconds: Number(process.hrtime.bigint() - began) / 1e9 });
+  reply({ seconds: Number(process.hrtime.bigint() - began) / 1e9 });
 }
 
 export class Task {
@@ -47,33 +51,32 @@ export class Task {
     return Array.from({ length: this.jobs }, (_, number) => payload(number));
   }
 
-  *lotsOf(size, payloads) {
+  *batchesOf(size, payloads) {
     for (let start = 0; start < payloads.length; start += size) {
       yield payloads.slice(start, start + size);
     }
   }
 
-  /** Yield a payload that carries the present time whenever the word comes. */
-  async *moments() {
+  /** Yield a payload with the current time for each signal. */
+  async *timestampedPayloads() {
     for (let sent = 0; sent < this.jobs; sent++) {
-      const { done } = await lines.next();
-      if (done) process.exit(1);
-      // A string, because a number of JavaScript cannot hold it.
+      await readSignal();
+      // As a string: a number of JavaScript cannot hold it.
       yield { ...payload(0), number: String(process.hrtime.bigint()) };
     }
   }
 }
 
-/** Count the calls of the handlers of this process. */
-export class Tally {
+/** Counts the calls of the handlers in this process. */
+export class CallCounter {
   #cells = new BigInt64Array(SLOTS * CELLS);
   #calls = 0;
   #sum = 0;
   #pickups = 0;
 
   constructor() {
-    const path = (kind) => join(process.env.BENCH_TALLY, `${process.pid}.${kind}`);
-    const file = openSync(path("tally"), "w");
+    const path = (kind) => join(process.env.BENCH_CALLS, `${process.pid}.${kind}`);
+    const file = openSync(path("calls"), "w");
     writeSync(file, this.#cells);
     this.#pickups = openSync(path("pickup"), "w");
     let written = 0;
@@ -98,11 +101,11 @@ export class Tally {
   }
 }
 
-/** Do what the command line asks for, with one of these functions. */
+/** Call the function that the command line names. */
 export async function drive(verbs) {
   const [verb, text] = process.argv.slice(2);
-  const all = { versions: async () => say({ versions: { node: process.versions.node } }), ...verbs };
+  const all = { versions: async () => reply({ versions: { node: process.versions.node } }), ...verbs };
   await all[verb](new Task(JSON.parse(text)));
-  say({ done: true });
+  reply({ done: true });
   process.exit(0);
 }

@@ -1,17 +1,15 @@
-"""Driver: what every peer's driver has in common, on the peer's side.
+"""Driver: what the drivers of all peers share. Runs in the peer's environment.
 
-A driver is started as `python -m bench.peers.<peer>.driver VERB ARGUMENTS` and speaks JSON lines:
-it says `{"ready": true}` when connected, waits for a line, does its work, and says how long it
-took. Connecting, importing and making payloads are therefore never measured. The verbs:
+A driver is started as `python -m bench.peers.<peer>.driver VERB ARGUMENTS` and writes JSON lines.
+It writes `{"ready": true}` when it is connected, waits for a line, does its work and writes how
+long that took. So connecting, importing and making payloads are never measured. The verbs:
 
-    install          make the tables
-    enqueue_bulk     hand over `jobs` jobs in the fastest way the peer documents
-    enqueue_single   hand over `jobs` jobs one after another, each acknowledged
-    work             handle jobs until killed
-    send             hand over `jobs` jobs, each at the word, for measuring pickup
-    versions         say which versions of which packages are at work
+    install, versions             create the tables; name the packages and their versions
+    enqueue_bulk, enqueue_single  enqueue `jobs` jobs: the fastest documented way; one by one
+    work                          run handlers until killed
+    send                          enqueue one job per line that is read, to measure pickup
 
-Only the standard library: this runs inside every peer's environment.
+Uses only the standard library, because it runs inside every peer's environment.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ Verb = Callable[["Task"], Awaitable[None] | None]
 
 
 class Task:
-    """What a driver was asked to do."""
+    """What a driver has to do."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self.address: str = arguments.get("address", "")
@@ -40,60 +38,63 @@ class Task:
         self.options: dict[str, Any] = arguments.get("options", {})
 
     def payloads(self) -> list[dict[str, Any]]:
-        """Return one payload per job, of a hundred bytes each as JSON."""
+        """Return one payload per job, each of a hundred bytes as JSON."""
         return [payload(number) for number in range(self.jobs)]
 
-    def go(self) -> None:
-        """Say that all is ready, and wait for the word."""
-        say(ready=True)
-        if not sys.stdin.readline():
-            sys.exit("nobody is there any more")
+    def wait_for_start(self) -> None:
+        """Report that the driver is ready, and wait for the start signal."""
+        reply(ready=True)
+        _read_signal()
 
     @contextmanager
     def timed(self) -> Generator[None]:
-        """Wait for the word, and say how long the block took."""
-        self.go()
+        """Wait for the start signal, and report how many seconds the block took."""
+        self.wait_for_start()
         began = time.perf_counter()
         yield
-        say(seconds=time.perf_counter() - began)
+        reply(seconds=time.perf_counter() - began)
 
-    def moments(self) -> Generator[dict[str, Any]]:
-        """Yield a payload that carries the present time whenever the word comes."""
+    def timestamped_payloads(self) -> Generator[dict[str, Any]]:
+        """Yield a payload with the current time for each signal."""
         for _ in range(self.jobs):
-            if not sys.stdin.readline():
-                sys.exit("nobody is there any more")
+            _read_signal()
             yield payload(time.monotonic_ns())
 
-    async def moments_async(self) -> AsyncGenerator[dict[str, Any]]:
-        for moment in self.moments():
-            yield moment
+    async def timestamped_payloads_async(self) -> AsyncGenerator[dict[str, Any]]:
+        for timestamped in self.timestamped_payloads():
+            yield timestamped
+
+
+def _read_signal() -> None:
+    if not sys.stdin.readline():
+        sys.exit("the benchmark has closed the driver's input: it has ended")
 
 
 def payload(number: int) -> dict[str, Any]:
     return {"number": number, "rest": "x" * (PAYLOAD_BYTES - 21 - len(str(number)))}
 
 
-def in_lots_of(size: int, payloads: list[dict[str, Any]]) -> Generator[list[dict[str, Any]]]:
+def in_batches_of(size: int, payloads: list[dict[str, Any]]) -> Generator[list[dict[str, Any]]]:
     for start in range(0, len(payloads), size):
         yield payloads[start : start + size]
 
 
-def say(**words: Any) -> None:
-    print(json.dumps(words), flush=True)
+def reply(**fields: Any) -> None:
+    print(json.dumps(fields), flush=True)
 
 
 def drive(
     *verbs: Verb, runner: Callable[[Any], Any] = asyncio.run, arguments: list[str] | None = None
 ) -> None:
-    """Do what the command line asks for, with one of these functions."""
-    named: dict[str, Verb] = {verb.__name__: verb for verb in (*verbs, versions)}
-    verb, text = arguments or sys.argv[1:]
-    answer = named[verb](Task(json.loads(text)))
-    if inspect.isawaitable(answer):
-        runner(answer)
-    say(done=True)
+    """Call the function that the command line names."""
+    by_name: dict[str, Verb] = {verb.__name__: verb for verb in (*verbs, versions)}
+    name, text = arguments or sys.argv[1:]
+    result = by_name[name](Task(json.loads(text)))
+    if inspect.isawaitable(result):
+        runner(result)
+    reply(done=True)
 
 
 def versions(task: Task) -> None:
-    found = {found.name: found.version for found in distributions()}
-    say(versions={"python": ".".join(map(str, sys.version_info[:3])), **found})
+    packages = {package.name: package.version for package in distributions()}
+    reply(versions={"python": ".".join(map(str, sys.version_info[:3])), **packages})

@@ -1,4 +1,4 @@
-"""Machine: what the numbers of a record were measured on."""
+"""Machine: describe the machine and the commit that a record was measured on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def machine() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Name the commit of this checkout, and say if what ran was not quite it."""
+    """Return the commit of this checkout, and whether `src` has changes since."""
     head = _git("rev-parse", "--short=12", "HEAD")
     changed = _git("status", "--porcelain", "--", "src")
     return f"{head or 'unknown'}{' with changes' if changed else ''}"
@@ -54,3 +54,17 @@ def _system() -> str:
         return platform.freedesktop_os_release()["PRETTY_NAME"]
     except (OSError, KeyError):
         return platform.platform()
+
+
+def describe(
+    command: str, commit: str, machine: dict[str, str], postgres: dict[str, str]
+) -> list[str]:
+    """Return how and on what a record was measured, as lines for its report."""
+    settings = {name: value for name, value in postgres.items() if name != "version"}
+    return [
+        f"command: `{command}`",
+        f"howdah: commit {commit}, Python {machine['python']}",
+        "machine: {cores} cores ({cpu}), {memory}, {system}, {kernel}".format(**machine),
+        f"PostgreSQL {postgres['version']}: "
+        + ", ".join(f"{name} {value}" for name, value in settings.items()),
+    ]

@@ -1,8 +1,8 @@
-"""Peer: what the benchmark has to know of a job queue to measure it.
+"""Peer: the description of a job queue that is measured.
 
-Comes before  install.py and measure.py, which act on it; report.py, which shows it
+Comes before  install.py and measure/, which use it; report.py, which shows it
 
-Only the standard library: each peer's folder is imported inside that peer's environment too.
+Uses only the standard library, because a peer's folder is imported in the peer's environment too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Command = tuple[str, ...]  # of Redis
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one work is done with one peer: slow peers get fewer jobs, to keep a run short."""
+    """How one workload is run with one peer. Slow peers get fewer jobs, to keep a run short."""
 
     jobs: int
     processes: int = 1
@@ -29,10 +29,10 @@ class Peer:
     title: str
     kind: Literal["python", "node"]
     store: Literal["postgres", "redis"]
-    packages: tuple[str, ...]  # to install; none for howdah, which is this checkout
-    settings: str  # in words, for the record
-    keeps: str  # what is left of a finished job
-    works: Mapping[str, Plan]
+    packages: tuple[str, ...]  # to install; howdah has none, because it is this checkout
+    settings: str  # as text, for the record
+    keeps: str  # what is kept of a finished job
+    workloads: Mapping[str, Plan]
     unfinished: str | tuple[Command, ...]  # counts jobs not settled yet: SQL, or Redis commands
     finished: str | None = None  # SQL that counts finished jobs, where the peer keeps them
 

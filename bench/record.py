@@ -1,7 +1,7 @@
-"""Record: everything one run found, as it is kept in records/<date>-<what>/record.json.
+"""Record: the result of one run of compare.py, kept in records/<date>-<name>/record.json.
 
-Written by compare.py; read by report.py, plot.py and table.py, so that what is printed and what is
-published come from the same file.
+report.py, bar_chart.py and table.py read it, so that what is printed and what is published come
+from the same file. The names in the file stay as they are: old records have to be readable.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from pathlib import Path
 
 import msgspec
 
+from bench.install import WORK_FOLDER
 from bench.peer import Peer
-from bench.peers.roster import ROSTER
+from bench.peers.registry import PEERS
 
 RECORDS = Path(__file__).resolve().parent / "records"
 FILE = "record.json"
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One work, done once with one peer; `problem` says why it does not count."""
+    """One workload, run once with one peer; `problem` says why the result does not count."""
 
     peer: str
-    work: str
+    workload: str = msgspec.field(name="work")
     repetition: int
     jobs: int
     processes: int = 1
@@ -32,7 +33,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class PeerNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A peer as it was in this run; `problem` says why it could not take part."""
+    """A peer as it was in this run; `problem` says why it could not be measured."""
 
     title: str
     store: str
@@ -43,8 +44,8 @@ class PeerNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    trial: bool  # too few jobs, or not everything: shows that it works, not how fast
-    whole: bool  # every peer and every work
+    trial: bool  # few jobs, or not everything: it shows that the benchmark works, not how fast
+    whole: bool  # every peer and every workload
     command: str
     date: str
     commit: str
@@ -55,12 +56,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     measurements: list[Measurement]
 
     def problems(self) -> list[str]:
-        """Say what could not be measured, and why."""
+        """Return what could not be measured, and why."""
         missing = [f"{note.title}: {note.problem}" for note in self.peers.values() if note.problem]
         failed = [
-            f"{self.peers[one.peer].title}, {one.work}, repetition {one.repetition}: {one.problem}"
-            for one in self.measurements
-            if one.problem
+            f"{self.peers[failure.peer].title}, {failure.workload},"
+            f" repetition {failure.repetition}: {failure.problem}"
+            for failure in self.measurements
+            if failure.problem
         ]
         return missing + failed
 
@@ -77,15 +79,24 @@ def note(peer: Peer, versions: dict[str, str], problem: str | None = None) -> Pe
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Return names of peers in the order of the roster."""
+    """Return names of peers in the order of the registry."""
     known = set(names)
-    return [name for name in ROSTER if name in known]
+    return [name for name in PEERS if name in known]
+
+
+def record_folder(date: str, name: str, *, trial: bool) -> Path:
+    """Return where a record is kept: a trial is not part of the repository."""
+    return (WORK_FOLDER / "records" if trial else RECORDS) / f"{date[:10]}-{name}"
 
 
 def write(record: Record, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    write_json(record, folder / FILE)
+
+
+def write_json(record: msgspec.Struct, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     text = msgspec.json.format(msgspec.json.encode(record), indent=1)
-    (folder / FILE).write_bytes(text + b"\n")
+    path.write_bytes(text + b"\n")
 
 
 def read(folder: Path) -> Record:
@@ -93,7 +104,7 @@ def read(folder: Path) -> Record:
 
 
 def newest(records: Path = RECORDS) -> Path | None:
-    """Find the folder of the newest record that has everybody in it."""
-    found = [(read(path.parent), path.parent) for path in records.glob(f"*/{FILE}")]
-    dated = [(record.date, folder) for record, folder in found if record.whole]
+    """Return the folder of the newest record with every peer and every workload."""
+    all_records = [(read(path.parent), path.parent) for path in records.glob(f"*/{FILE}")]
+    dated = [(record.date, folder) for record, folder in all_records if record.whole]
     return max(dated)[1] if dated else None

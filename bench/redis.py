@@ -1,8 +1,8 @@
-"""Redis: a private redis-server for the peers that need one, on a socket of its own.
+"""Redis: start a private redis-server on its own socket, for the peers that need one.
 
-It writes an append-only file that reaches the disk once a second, which is Redis's own advice. That
-is a weaker promise than PostgreSQL's commit, and the report says so. If the machine has no
-redis-server and we may install Debian's, we do.
+It writes an append-only file with fsync once a second, as Redis recommends. That is a weaker
+promise than a commit of PostgreSQL, and the report says so. If the machine has no redis-server and
+we are root, Debian's package is installed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bench.install import Unavailable
 from bench.peer import Command
 
 SETTINGS = {"appendonly": "yes", "appendfsync": "everysec", "save": ""}
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 class Redis:
-    """A running server, spoken to in plain RESP: integers are all we ask for."""
+    """A connection to a running server, in plain RESP. Reads one-line answers only."""
 
     def __init__(self, path: Path, version: str) -> None:
         self.path = path
@@ -34,21 +34,21 @@ class Redis:
         self._socket.connect(str(path))
         self._answers = self._socket.makefile("rb")
 
-    def ask(self, *words: str) -> str:
+    def execute(self, *words: str) -> str:
         """Send a command that answers with one line."""
         parts = [f"${len(word.encode())}\r\n{word}\r\n" for word in words]
         self._socket.sendall(f"*{len(words)}\r\n{''.join(parts)}".encode())
         answer = self._answers.readline().decode().strip()
         if answer.startswith("-") or not answer:
-            raise RuntimeError(f"Redis said {answer!r} to {words[0]}")
+            raise RuntimeError(f"Redis answered {answer!r} to {words[0]}")
         return answer[1:]
 
     def count(self, commands: tuple[Command, ...]) -> int:
         """Add up what these commands answer."""
-        return sum(int(self.ask(*command)) for command in commands)
+        return sum(int(self.execute(*command)) for command in commands)
 
     def empty(self) -> None:
-        self.ask("FLUSHALL")
+        self.execute("FLUSHALL")
 
     def close(self) -> None:
         self._answers.close()
@@ -57,10 +57,10 @@ class Redis:
 
 @contextmanager
 def private_redis() -> Generator[Redis]:
-    """Start a server with an empty store, and take it down again."""
+    """Start a server with an empty store. It is stopped at the end of the block."""
     program = _program()
-    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
-    version = next(word[2:] for word in said.split() if word.startswith("v="))
+    output = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+    version = next(word[2:] for word in output.split() if word.startswith("v="))
     with tempfile.TemporaryDirectory(prefix="bench-redis-") as folder:
         path = Path(folder, "s")
         options = [word for name, value in SETTINGS.items() for word in (f"--{name}", value)]
@@ -79,8 +79,8 @@ def private_redis() -> Generator[Redis]:
 
 
 def _connect(path: Path, version: str, process: subprocess.Popen[bytes]) -> Redis:
-    until = time.monotonic() + PATIENCE
-    while process.poll() is None and time.monotonic() < until:
+    deadline = time.monotonic() + TIMEOUT
+    while process.poll() is None and time.monotonic() < deadline:
         try:
             return Redis(path, version)
         except OSError:
@@ -89,11 +89,13 @@ def _connect(path: Path, version: str, process: subprocess.Popen[bytes]) -> Redi
 
 
 def _program() -> str:
-    if found := shutil.which("redis-server"):
-        return found
+    if program := shutil.which("redis-server"):
+        return program
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
-        raise Unavailable("there is no redis-server, and we may not install one")
+        raise Unavailable(
+            "there is no redis-server on this machine: install it (root lets the benchmark do it"
+        )
     for command in (("update",), ("install", "-y", "--no-install-recommends", "redis-server")):
         subprocess.run(
             [apt, "-q", *command],
@@ -101,6 +103,6 @@ def _program() -> str:
             capture_output=True,
             env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
         )
-    if found := shutil.which("redis-server"):
-        return found
-    raise Unavailable("apt-get could not install redis-server")
+    if program := shutil.which("redis-server"):
+        return program
+    raise Unavailable("apt-get did not install redis-server: install it yourself")

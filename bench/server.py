@@ -1,8 +1,8 @@
-"""Server: a private PostgreSQL for the run, and a fresh database for every measurement.
+"""Server: start a private PostgreSQL for the run, with a new database for every measurement.
 
-The embedded server of howdah with settings for a machine that does nothing else. Its binaries are
-those of the wheel, or of the folder that `--server` names. One cluster per choice is kept below
-.bench/, so the next run begins at once.
+It is howdah's embedded server, with settings for a machine that does nothing else. Its programs
+come from the wheel, or from the folder that `--server` names. The cluster is kept below .bench/,
+one per folder of programs, so the next run starts at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from bench.install import GROUND
+from bench.install import WORK_FOLDER
 from howdah.embedded import join
 
 SETTINGS = {
@@ -30,14 +30,14 @@ SETTINGS = {
 
 
 class Postgres:
-    """A running server, as the benchmark sees it."""
+    """A running server."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
 
     @contextmanager
     def database(self) -> Generator[str]:
-        """Make a database for one measurement; yields its DSN."""
+        """Create a database for one measurement, and yield its DSN."""
         name = f"bench_{secrets.token_hex(6)}"
         self._execute(f"create database {name}")
         try:
@@ -46,14 +46,14 @@ class Postgres:
             self._execute(f"drop database {name} with (force)")
 
     def checkpoint(self) -> None:
-        """Begin every measurement with the same amount of work left to the checkpointer: none."""
+        """Leave no work to the checkpointer, so that all measurements begin alike."""
         self._execute("checkpoint")
 
     def version(self) -> str:
         return self._rows("show server_version")[0][0]
 
     def settings(self) -> dict[str, str]:
-        """Return every setting that is not PostgreSQL's own default."""
+        """Return every setting that differs from PostgreSQL's default."""
         rows = self._rows(
             "select name, current_setting(name) from pg_settings"
             " where source not in ('default', 'override', 'client')"
@@ -63,10 +63,10 @@ class Postgres:
         return {row[0]: row[1] for row in rows} | ours
 
     def apply(self) -> bool:
-        """Write the settings down; returns whether the server must start anew to have them."""
+        """Write the settings to the server's configuration; return whether it has to restart."""
         before = {name: self._rows(f"show {name}")[0][0] for name in SETTINGS}
         for name, value in SETTINGS.items():
-            if name != "fsync":  # a promise of the embedded server already
+            if name != "fsync":  # the embedded server sets it
                 self._execute(f"alter system set {name} = '{value}'")
         return before != SETTINGS
 
@@ -90,11 +90,11 @@ def private_postgres(binaries: str) -> Generator[Postgres]:
     if binaries != "embedded":
         os.environ["HOWDAH_PG_BIN"] = binaries
     key = hashlib.sha256(binaries.encode()).hexdigest()[:8]
-    home = GROUND / f"pg-{key}"
+    home = WORK_FOLDER / f"pg-{key}"
     home.parent.mkdir(exist_ok=True)
     with join(home) as server:
-        again = Postgres(with_database(server.dsn, "postgres")).apply()
-        if again:
+        needs_restart = Postgres(with_database(server.dsn, "postgres")).apply()
+        if needs_restart:
             server.stop()
     with join(home) as server:
         yield Postgres(with_database(server.dsn, "postgres"))

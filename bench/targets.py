@@ -1,7 +1,7 @@
-"""Targets: the ratios howdah sets itself, and whether a run reached them.
+"""Targets: the ratios that howdah has to reach, and whether a run reached them.
 
-Each is a ratio of two figures of the same run. For a rate it must be at least so much; for a
-time at most. What was not measured is not reached, and says so.
+Each is a ratio of two results of the same run. A ratio of rates has a lower bound, a ratio of times
+an upper bound. A target that was not measured is not reached.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.figures import Figures
+from bench.aggregate import Aggregates
 from bench.peer import Peer
-from bench.peers.roster import ROSTER
+from bench.peers.registry import PEERS
 
-Value = Callable[[Figures], float | None]
+Value = Callable[[Aggregates], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Target:
     other: Value
     unit: str = "x"
 
-    def ratio(self, figures: Figures) -> float | None:
-        ours, other = self.ours(figures), self.other(figures)
+    def ratio(self, aggregates: Aggregates) -> float | None:
+        ours, other = self.ours(aggregates), self.other(aggregates)
         return None if ours is None or not other else ours / other
 
-    def reached(self, figures: Figures) -> bool:
-        ratio = self.ratio(figures)
+    def reached(self, aggregates: Aggregates) -> bool:
+        ratio = self.ratio(aggregates)
         compare = {"at least": operator.ge, "at most": operator.le, "below": operator.lt}
         return ratio is not None and compare[self.sense](ratio, self.bound)
 
@@ -42,25 +42,25 @@ def howdah(name: str) -> Value:
 
 
 def of(peer: str, name: str) -> Value:
-    return lambda figures: figures[peer, name].median if (peer, name) in figures else None
+    return lambda aggregates: aggregates[peer, name].median if (peer, name) in aggregates else None
 
 
 def best(name: str, among: Callable[[Peer], bool]) -> Value:
-    """Return the best figure of the peers among these: the highest rate or the shortest time."""
+    """Return the best result of some peers: the highest rate or the shortest time."""
     choose: Callable[[Iterable[float]], float] = min if name.startswith("pickup") else max
 
-    def value(figures: Figures) -> float | None:
-        found = [
-            figures[peer.name, name].median
-            for peer in ROSTER.values()
-            if not peer.is_howdah and among(peer) and (peer.name, name) in figures
+    def value(aggregates: Aggregates) -> float | None:
+        medians = [
+            aggregates[peer.name, name].median
+            for peer in PEERS.values()
+            if not peer.is_howdah and among(peer) and (peer.name, name) in aggregates
         ]
-        return choose(found) if found else None
+        return choose(medians) if medians else None
 
     return value
 
 
-def anyone(peer: Peer) -> bool:
+def any_peer(peer: Peer) -> bool:
     return True
 
 
@@ -80,12 +80,12 @@ def in_python_on_postgres(peer: Peer) -> bool:
     return in_python(peer) and on_postgres(peer)
 
 
-def one(figures: Figures) -> float:
+def one_millisecond(aggregates: Aggregates) -> float:
     return 1.0
 
 
-def _at_least(title: str, bound: float, work: str, other: Value) -> Target:
-    return Target(title, "at least", bound, howdah(work), other)
+def _at_least(title: str, bound: float, workload: str, other: Value) -> Target:
+    return Target(title, "at least", bound, howdah(workload), other)
 
 
 TARGETS = (
@@ -94,8 +94,10 @@ TARGETS = (
     _at_least("drain, to the best Redis peer", 10.0, "drain_1", best("drain_1", on_redis)),
     _at_least("two processes, to one", 0.95, "drain_2", howdah("drain_1")),
     _at_least("16 processes, to one", 0.6, "drain_16", howdah("drain_1")),
-    _at_least("bulk enqueue, to the best peer", 2.0, "enqueue_bulk", best("enqueue_bulk", anyone)),
-    # "Each committed" leaves out the Redis peers, who acknowledge before anything is on disk.
+    _at_least(
+        "bulk enqueue, to the best peer", 2.0, "enqueue_bulk", best("enqueue_bulk", any_peer)
+    ),
+    # Not the Redis peers: they acknowledge an enqueue before it is on disk.
     _at_least(
         "single enqueue, to the best Python peer that commits",
         1.2,
@@ -109,13 +111,13 @@ TARGETS = (
         howdah("pickup_p50"),
         best("pickup_p50", on_postgres),
     ),
-    Target("pickup p50", "below", 1.0, howdah("pickup_p50"), one, " ms"),
+    Target("pickup p50", "below", 1.0, howdah("pickup_p50"), one_millisecond, " ms"),
     Target(
         "pickup p99, to the best peer's p95",
         "at most",
         1.0,
         howdah("pickup_p99"),
-        best("pickup_p95", anyone),
+        best("pickup_p95", any_peer),
     ),
     Target(
         "pickup p50, to the best Redis peer",

@@ -1,4 +1,4 @@
-"""Viewers: people who leave pages of the dashboard open, each with a stream of its own."""
+"""Viewers: browsers with an open page of the dashboard, each with its own event stream."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote, urlsplit
 
-from bench.process import Broken
+from bench.driver_process import DriverFailed
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 class Viewers:
-    """Open streams, read in a thread."""
+    """Open event streams, read in a thread."""
 
     def __init__(self, url: str, token: str, pages: Sequence[str]) -> None:
         self._url = urlsplit(url)
         self._token = token
-        self.drawings: list[int] = [0] * len(pages)
+        self.updates: list[int] = [0] * len(pages)
         self._pages = pages
 
-    def wait_until_drawn(self, pages: int = 1) -> None:
-        """Wait until so many pages were drawn anew."""
-        until = time.monotonic() + PATIENCE
-        while sum(map(bool, self.drawings)) < pages:
-            if time.monotonic() > until:
-                raise Broken(f"of {len(self._pages)} pages {self.drawings} drawings came")
+    def wait_for_updates(self, pages: int = 1) -> None:
+        """Wait until so many pages have been updated."""
+        deadline = time.monotonic() + TIMEOUT
+        while sum(map(bool, self.updates)) < pages:
+            if time.monotonic() > deadline:
+                raise DriverFailed(f"updates of the {len(self._pages)} open pages: {self.updates}")
             time.sleep(0.01)
 
-    async def look(self) -> None:
+    async def read_all(self) -> None:
         async with asyncio.TaskGroup() as group:
             for number, page in enumerate(self._pages):
-                group.create_task(self._look_at(number, page))
+                group.create_task(self._read(number, page))
 
-    async def _look_at(self, number: int, page: str) -> None:
+    async def _read(self, number: int, page: str) -> None:
         reader, writer = await asyncio.open_connection(
             self._url.hostname, self._url.port, limit=2**24
         )
@@ -47,17 +47,17 @@ class Viewers:
         try:
             while line := await reader.readline():
                 if line.strip() == b"event: draw":
-                    self.drawings[number] += 1
+                    self.updates[number] += 1
         finally:
             writer.close()
 
 
 @contextmanager
 def viewers(url: str, token: str, pages: Sequence[str]) -> Generator[Viewers]:
-    """Let somebody look at each of these pages for as long as the block lasts."""
-    looking = Viewers(url, token, pages)
+    """Keep these pages open until the end of the block."""
+    opened = Viewers(url, token, pages)
     loop = asyncio.new_event_loop()
-    task = loop.create_task(looking.look())
+    task = loop.create_task(opened.read_all())
 
     def run() -> None:
         try:
@@ -70,7 +70,7 @@ def viewers(url: str, token: str, pages: Sequence[str]) -> Generator[Viewers]:
     thread = threading.Thread(target=run, name="viewers")
     thread.start()
     try:
-        yield looking
+        yield opened
     finally:
         if not loop.is_closed():
             loop.call_soon_threadsafe(task.cancel)

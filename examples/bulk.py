@@ -1,9 +1,9 @@
-"""Bulk: hand ten thousand jobs over as one stream, and let a worker drain them.
+"""Bulk: enqueue ten thousand jobs as one stream, and let a worker run them.
 
 Run it: python examples/bulk.py
 
-`enqueue_many` takes any iterable of drafts, streams it through COPY without ever holding it
-all, and hands over either every job or none.
+`enqueue_many` takes any iterable of drafts and streams it through COPY. The stream is never in
+memory as a whole. It enqueues all jobs or none.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ async def main() -> None:
     async with queue:
         began = time.monotonic()
         count = await square.enqueue_many(drafts())
-        print(f"handed over {count:,} jobs in {time.monotonic() - began:.1f}s")
+        print(f"enqueued {count:,} jobs in {time.monotonic() - began:.1f}s")
 
         began = time.monotonic()
         async with queue.worker() as worker:
             await worker.run_until_idle()
-        print(f"worked on them for {time.monotonic() - began:.1f}s")
+        print(f"ran them in {time.monotonic() - began:.1f}s")
 
         counts = await queue.counts()
         print(f"completed so far: {counts['square'][State.COMPLETED]:,}")

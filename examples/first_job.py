@@ -1,8 +1,8 @@
-"""A first job: register a function, hand a call of it over, get the result back.
+"""A first job: register a function, enqueue a job for it, get the result.
 
 Run it: python examples/first_job.py
 
-No PostgreSQL needed: without a DSN, howdah starts a private one.
+You need no PostgreSQL: without a DSN, howdah starts a private one.
 """
 
 from __future__ import annotations

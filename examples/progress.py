@@ -1,4 +1,4 @@
-"""Progress and events: a job says how far it is, and others follow it while it runs.
+"""Progress and events: a job reports its progress, and others follow it while it runs.
 
 Run it: python examples/progress.py
 """
@@ -24,8 +24,8 @@ async def render(ctx: JobContext, frames: int) -> dict[str, int]:
 async def main() -> None:
     async with queue, queue.worker():
         handle = await render.enqueue(frames=8)
-        # Progress is how the job stands now; quick steps may be skipped. Emitted events are
-        # numbered and all come: `handle.events(after=5)` would go on behind the fifth.
+        # Progress is the state at this moment: quick steps may be skipped. Emitted events are
+        # numbered and none is skipped: `handle.events(after=5)` continues after the fifth.
         async for event in handle.events():
             match event:
                 case Progressed(status, percent, stage):

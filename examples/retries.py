@@ -1,9 +1,9 @@
-"""Retries: by rule, or by the handler's own say.
+"""Retries: by rules, or as the handler decides.
 
 Run it: python examples/retries.py
 
 A raised exception is retried after a backoff, unless `fail_on` names it or `retry_on` does not.
-A handler may also decide for itself: Retry, Fail, Cancel or Snooze, raised or returned.
+A handler may also decide: it raises or returns Retry, Fail, Cancel or Snooze.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ async def fetch(ctx: JobContext, url: str) -> str:
 
 @queue.job(max_attempts=5, fail_on=ValueError)
 async def parse(text: str) -> int:
-    return int(text)  # "abc" will not become a number by trying again
+    return int(text)  # another attempt would not help
 
 
 @queue.job(max_attempts=5)
 async def call_api(ctx: JobContext) -> str:
     if ctx.attempt == 1:
-        raise Retry("rate limited", after=0.2)  # when the other side says how long to wait
-    raise Fail("the account is closed")  # failed, whatever attempts are left
+        raise Retry("rate limited", after=0.2)  # the service said how long to wait
+    raise Fail("the account is closed")  # failed for good, although attempts are left
 
 
 asked = 0

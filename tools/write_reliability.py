@@ -1,10 +1,10 @@
 """Write the table in docs/reliability.md from the newest soak record that is kept.
 
-    python tools/write_reliability.py            write the table
-    python tools/write_reliability.py --check    exit 1 when the page says something else
+    python -m tools.write_reliability            write the table
+    python -m tools.write_reliability --check    exit 1 when it is out of date
 
-The record is bench/records/<date>-soak/soak.json, written by `make soak`. What stands between the
-two marks belongs to this tool; the rest of the page is written by hand.
+`make soak` writes the record, bench/records/<date>-soak/soak.json. This tool writes the part of the
+page between the two markers. The rest is written by hand.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.stories.soak.record import FaultRecord, SoakRecord, newest  # noqa: E402
+from tests.stories.soak.record import FaultRecord, SoakRecord, newest
+from tools.generated_file import ROOT, replace_between, write_or_check
 
 PAGE = ROOT / "docs/reliability.md"
 COLUMNS = (
@@ -26,12 +24,10 @@ BEGIN, END = "<!-- soak: begin -->\n", "<!-- soak: end -->\n"
 
 
 def page(text: str, record: SoakRecord, path: Path) -> str:
-    """Return the page with the table of this record in its place."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"{PAGE.name} has no {BEGIN.strip()} and {END.strip()}")
-    return before + begin + table(record, path) + end + after
+    """Return the page with the table of this record between its markers."""
+    if BEGIN not in text or END not in text:
+        sys.exit(f"{PAGE.name} has no markers: add {BEGIN.strip()} and {END.strip()}")
+    return replace_between(text, BEGIN, END, table(record, path))
 
 
 def table(record: SoakRecord, path: Path) -> str:
@@ -42,7 +38,7 @@ def table(record: SoakRecord, path: Path) -> str:
         f"PostgreSQL {record.postgres} with a synchronous standby,",
         f"{record.machine['cores']} cores, `HOWDAH_SEED={record.seed}`.",
         "",
-        f"**{sum(one.injected for one in record.faults):,} faults, {record.jobs:,} jobs,",
+        f"**{sum(fault.injected for fault in record.faults):,} faults, {record.jobs:,} jobs,",
         f"{record.attempts:,} attempts, {record.given_up:,} of them taken from workers that were",
         f"given up. Lost: {record.lost}. Settled twice: {record.settled_twice}.",
         f"Other broken promises: {other}.**",
@@ -50,7 +46,7 @@ def table(record: SoakRecord, path: Path) -> str:
         "",
         f"| {' | '.join(COLUMNS)} |",
         "|---|--:|--:|--:|--:|--:|--:|---|",
-        *(row(one, record) for one in record.faults),
+        *(row(fault, record) for fault in record.faults),
         "",
     ]
     lines += [
@@ -59,30 +55,23 @@ def table(record: SoakRecord, path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def row(one: FaultRecord, record: SoakRecord) -> str:
+def row(fault: FaultRecord, record: SoakRecord) -> str:
     cells = (
-        one.name,
-        str(one.injected),
-        f"{one.under_way} ({one.under_way_most})",
+        fault.name,
+        str(fault.injected),
+        f"{fault.under_way} ({fault.under_way_most})",
         str(record.lost),
         str(record.settled_twice),
-        f"{one.resumed:.2f} s ({one.resumed_worst:.2f})",
-        f"{one.caught_up:.1f} s ({one.caught_up_worst:.1f})",
-        f"`make soak FAULT={one.key} MINUTES=1`",
+        f"{fault.resumed:.2f} s ({fault.resumed_worst:.2f})",
+        f"{fault.caught_up:.1f} s ({fault.caught_up_worst:.1f})",
+        f"`make soak FAULT={fault.key} MINUTES=1`",
     )
     return f"| {' | '.join(cells)} |"
 
 
 def main() -> int:
-    text = PAGE.read_text(encoding="utf-8")
-    written = page(text, *newest())
-    if "--check" in sys.argv[1:]:
-        if written != text:
-            print(f"{PAGE.relative_to(ROOT)} is out of date: run tools/write_reliability.py")
-            return 1
-        return 0
-    PAGE.write_text(written, encoding="utf-8")
-    return 0
+    text = page(PAGE.read_text(encoding="utf-8"), *newest())
+    return write_or_check({PAGE: text}, sys.argv[1:], "make docs")
 
 
 if __name__ == "__main__":

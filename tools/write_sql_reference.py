@@ -1,10 +1,11 @@
-"""Write docs/reference/sql.md from the heads of the SQL files.
+"""Write docs/reference/sql.md from the header comments of the SQL files.
 
-    python tools/write_sql_reference.py            write the page
-    python tools/write_sql_reference.py --check    exit 1 when it is out of date
+    python -m tools.write_sql_reference            write the page
+    python -m tools.write_sql_reference --check    exit 1 when it is out of date
 
-Each function's file opens with what it does, asks for and answers; the page is those words and
-the function's signature, so it cannot say something else than the code.
+Each file begins with a comment: what the function does, what it takes, what it returns. The page is
+those comments with the signatures of the functions and the columns of the tables, so it always
+agrees with the code.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.generated_file import ROOT, write_or_check
+
 SQL = ROOT / "src/howdah/sql"
 PAGE = ROOT / "docs/reference/sql.md"
 
-ROOMS = {
+# The path of a job first, then what it rests on.
+CHAPTERS = {
     "30_enqueue": "Enqueue",
     "40_claim": "Claim",
     "50_run": "Run",
@@ -25,11 +28,18 @@ ROOMS = {
     "70_upkeep": "Upkeep",
     "75_steer": "Steer",
     "80_observe": "Observe",
+    "25_notify": "Notify",
+    "27_checks": "Checks",
+    "55_finish": "Finish",
+    "05_basics": "Basics",
+    "20_tables": "Tables",
+    "10_states": "States",
+    "00_schema.sql": "Schema",
 }
 
 
-def head(text: str) -> list[str]:
-    """Return the comment that opens a file, without its dashes."""
+def header(text: str) -> list[str]:
+    """Return the comment at the top of a file, without its dashes."""
     lines: list[str] = []
     for line in text.splitlines():
         if not line.startswith("--"):
@@ -39,7 +49,7 @@ def head(text: str) -> list[str]:
 
 
 def signatures(text: str) -> list[str]:
-    """Return the functions, procedures and views a file makes, as one would call them."""
+    """Return the functions, procedures, views and tables that a file makes."""
     functions = re.findall(
         r"create or replace function (howdah\.\w+\(.*?\)\s*returns .*?)\s*\nlanguage", text, re.S
     )
@@ -47,21 +57,27 @@ def signatures(text: str) -> list[str]:
         r"create or replace procedure (howdah\.\w+\(.*?\))\s*\nlanguage", text, re.S
     )
     views = re.findall(r"create or replace view (howdah\.\w+)", text)
-    return [*functions, *(f"call {one}" for one in procedures), *(f"view {name}" for name in views)]
+    tables = re.findall(r"^create (table howdah\.\w+ .*?);", text, re.M | re.S)
+    return [
+        *functions,
+        *(f"call {procedure}" for procedure in procedures),
+        *(f"view {name}" for name in views),
+        *tables,
+    ]
 
 
 def section(path: Path) -> list[str]:
     text = path.read_text()
-    made = [s for s in signatures(text) if "returns trigger" not in s]
-    title, *body = head(text)
+    public = [s for s in signatures(text) if "returns trigger" not in s]
+    title, *body = header(text)
     lines = [f"### {title}", ""]
-    if made:
-        lines += ["```sql", *made, "```", ""]
+    if public:
+        lines += ["```sql", *public, "```", ""]
     return [*lines, *(_prose(body)), ""]
 
 
 def _prose(body: list[str]) -> list[str]:
-    """Keep indented lines as they stand, in a block of their own."""
+    """Put indented lines into code blocks."""
     lines: list[str] = []
     indented = False
     for line in body:
@@ -78,26 +94,22 @@ def page() -> str:
         "",
         "<!-- Written from src/howdah/sql by `make docs`. Do not edit. -->",
         "",
-        "Every verb takes sets. Where a worker calls it, it asks for the lease and answers with",
-        "what it moved. `howdah sql` prints all of it as one file.",
+        "All functions, views and tables of the schema `howdah`. How to use them is in",
+        "[plain SQL and other languages](../guides/sql.md). `howdah sql` prints them as one file.",
+        "",
+        "A function that moves jobs takes many at once. A function for workers takes the lease of",
+        "each job (worker, id and attempt) and returns the ids of the jobs that it moved.",
         "",
     ]
-    for folder, title in ROOMS.items():
+    for name, title in CHAPTERS.items():
         lines += [f"## {title}", ""]
-        for path in sorted((SQL / folder).glob("*.sql")):
+        for path in sorted((SQL / name).glob("*.sql")) or [SQL / name]:
             lines += section(path)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def main() -> int:
-    if "--check" in sys.argv:
-        if not PAGE.exists() or PAGE.read_text() != page():
-            print(f"{PAGE.relative_to(ROOT)} is out of date: run `make docs`", file=sys.stderr)
-            return 1
-        return 0
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page())
-    return 0
+    return write_or_check({PAGE: page()}, sys.argv[1:], "make docs")
 
 
 if __name__ == "__main__":

@@ -1,31 +1,31 @@
-"""Write states.py and docs/states.md from the one truth of states, sql/10_states/states.sql.
+"""Write states.py and docs/states.md from sql/10_states/states.sql.
 
-python tools/write_states.py            write both files
-python tools/write_states.py --check    exit 1 when one of them is out of date
+python -m tools.write_states            write both files
+python -m tools.write_states --check    exit 1 when one of them is out of date
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-TRUTH = ROOT / "src/howdah/sql/10_states/states.sql"
+from tools.generated_file import ROOT, write_or_check
+
+SOURCE = ROOT / "src/howdah/sql/10_states/states.sql"
 PYTHON = ROOT / "src/howdah/states.py"
-PICTURE = ROOT / "docs/states.md"
+PAGE = ROOT / "docs/states.md"
 
 Move = tuple[str, str, str, str]
 
 
-def read_truth() -> tuple[list[str], list[Move]]:
-    """Read the states and the moves out of the SQL file."""
-    text = TRUTH.read_text()
+def read_source() -> tuple[list[str], list[Move]]:
+    """Read the states and the moves from the SQL file."""
+    text = SOURCE.read_text()
     listed = re.search(r"check \(value in \((.*?)\)\)", text, re.S)
-    assert listed, f"{TRUTH} has no list of states"
+    assert listed, f"{SOURCE} has no list of states"
     states = re.findall(r"'(\w+)'", listed[1])
     moves = re.findall(r"\('(\w+)',\s*'(\w+)',\s*'(\w+)',\s*'([^']+)'\)", text)
-    assert moves, f"{TRUTH} has no moves"
+    assert moves, f"{SOURCE} has no moves"
     return states, moves
 
 
@@ -68,7 +68,7 @@ def python(states: list[str], moves: list[Move]) -> str:
     return "\n".join(lines)
 
 
-def picture(moves: list[Move]) -> str:
+def page(moves: list[Move]) -> str:
     lines = [
         "# States",
         "",
@@ -87,26 +87,17 @@ def picture(moves: list[Move]) -> str:
             for verb, source, target, meaning in moves
         ),
         "",
-        "`pending` is one state with two places: *in line*, or *waiting* for its `run_at`;",
-        "`promote` lets a waiting job join the line.",
+        "A `pending` job is in line, or it waits for its `run_at`. `promote` lets a waiting job",
+        "join the line.",
         "",
     ]
     return "\n".join(lines)
 
 
 def main() -> int:
-    states, moves = read_truth()
-    written = {PYTHON: python(states, moves), PICTURE: picture(moves)}
-    if "--check" in sys.argv:
-        stale = [
-            path for path, text in written.items() if not path.exists() or path.read_text() != text
-        ]
-        for path in stale:
-            print(f"{path.relative_to(ROOT)} is out of date: run `make states`", file=sys.stderr)
-        return 1 if stale else 0
-    for path, text in written.items():
-        path.write_text(text)
-    return 0
+    states, moves = read_source()
+    texts = {PYTHON: python(states, moves), PAGE: page(moves)}
+    return write_or_check(texts, sys.argv[1:], "make states")
 
 
 if __name__ == "__main__":

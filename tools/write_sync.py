@@ -1,11 +1,12 @@
 """Write client/sync.py, the sync client, from the async classes.
 
-python tools/write_sync.py            write the file
-python tools/write_sync.py --check    exit 1 when it is out of date
+python -m tools.write_sync            write the file
+python -m tools.write_sync --check    exit 1 when it is out of date
 
-Every public method of the async classes gets a sync one with the same name, signature and
-docstring, which runs it on the portal's thread. `HIDDEN` names what the sync client leaves out and
-`WRITTEN` the few bodies that do not follow the rule. A new async verb needs no change here.
+Every public method of the async classes gets a sync method with the same name, signature and
+docstring, which runs it on the portal's thread. `HIDDEN` names the methods that the sync client
+leaves out, `WRITTEN` has the bodies that do more than forward. A new async method needs no change
+here.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.generated_file import ROOT, write_or_check
+
 PACKAGE = ROOT / "src/howdah"
 WRITTEN_FILE = PACKAGE / "client/sync.py"
 
@@ -34,18 +35,18 @@ SOURCES = {
     "Queue": ("client/queue.py", "self._bridge.queue"),
 }
 
-# Plumbing between the async classes, of no use to a sync caller.
+# Used between the async classes only.
 HIDDEN = {"Queue.for_other_loop", "Queue.follower", "JobType.conn", "JobType.on"}
 
-# The connection of the caller's own that a verb may have to go through.
-BORROWED = {
+# The caller's own connection, which these methods may have to use.
+CALLER_CONNECTION = {
     "Queue.enqueue": "conn",
     "Queue.enqueue_many": "conn",
     "JobType.enqueue": "self.asynchronous.conn",
     "JobType.enqueue_many": "self.asynchronous.conn",
 }
 
-# What is not a forwarding call.
+# Bodies that do more than forward.
 WRITTEN = {
     "Queue.__init__": """
         self._begin(
@@ -71,6 +72,7 @@ WRITTEN = {
             backoff=backoff,
             retry_on=retry_on,
             fail_on=fail_on,
+            label=label,
         )
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
@@ -82,10 +84,10 @@ WRITTEN = {
         return repr(self.asynchronous)
         """,
     "JobType.options": """
-        given = self.asynchronous.options(
+        with_options = self.asynchronous.options(
             priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
         )
-        return type(self)(given, self._bridge)
+        return type(self)(with_options, self._bridge)
         """,
     "Registration.__call__": """
         return SyncJobType(self._registration(function), self._bridge)
@@ -98,7 +100,7 @@ WRITTEN = {
         """,
 }
 
-# What only the twins have.
+# Methods that only the sync classes have.
 ADDED = {
     "Handle": """
         def __init__(self, id: UUID, bridge: SyncBridge) -> None:
@@ -125,7 +127,7 @@ ADDED = {
     "Queue": """
         @classmethod
         def of(cls, queue: Queue) -> Self:
-            \"\"\"Make the sync form of a queue: its functions, and connections of its own.\"\"\"
+            \"\"\"Make the sync form of a queue: the same functions, and its own connections.\"\"\"
             sync_queue = cls.__new__(cls)
             sync_queue._begin(queue)
             return sync_queue
@@ -137,28 +139,30 @@ ADDED = {
         def job_type(self, job_type: JobType[P, R]) -> SyncJobType[P, R]:
             \"\"\"Return the sync form of a job type that was registered with the async queue.\"\"\"
             if self.handlers.get(job_type.name) is not job_type.handler:
-                raise BadInput(f"{job_type!r} was registered with another queue")
+                raise BadInput(
+                    f"{job_type!r} was registered with another queue: register it with this one"
+                )
             return SyncJobType(job_type, self._bridge)
         """,
 }
 
-HEADER = '''"""The queue without `await`: the same verbs, run on a private event-loop thread.
+HEADER = '''"""The queue without `await`: the same methods, run on a private event-loop thread.
 
 Written from queue.py, registry.py, job_type.py, handle.py and ../worker.py. Do not edit:
-`make sync` writes this file, `make check` compares it. It calls portal.py, the
-thread, and sync_bridge.py, which keeps work on the caller's own connection in the caller's thread.
+`make sync` writes this file, `make check` compares it. portal.py is the thread. sync_bridge.py
+runs calls with the caller's own connection in the caller's thread.
 """
 
 from __future__ import annotations
 '''
 
 DOCSTRINGS = {
-    "Worker": "Works on the jobs of one queue, on the portal's thread, until it is stopped.",
+    "Worker": "Runs the jobs of one queue, on the portal's thread, until it is stopped.",
 }
 
 
 class ToSync(ast.NodeTransformer):
-    """Rewrites annotations: the twins' names, plain iterables, plain generators."""
+    """Rewrites annotations: sync class names, iterables and generators."""
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name(f"Sync{node.id}") if node.id in SOURCES else node
@@ -179,12 +183,12 @@ class ToSync(ast.NodeTransformer):
 
 
 def plain(text: str) -> str:
-    """Rewrite the words of a docstring."""
+    """Remove `await` and `async` from a docstring."""
     return re.sub(r"\bawait |\basync (?=with|for)", "", text)
 
 
 def decorators(function: Function) -> set[str]:
-    return {ast.unparse(one) for one in function.decorator_list}
+    return {ast.unparse(decorator) for decorator in function.decorator_list}
 
 
 def signature(function: Function) -> str:
@@ -192,23 +196,23 @@ def signature(function: Function) -> str:
     arguments = ast.unparse(ToSync().visit(copy.deepcopy(function.args)))
     assert function.returns is not None, f"{function.name} has no return annotation"
     returns = ast.unparse(ToSync().visit(copy.deepcopy(function.returns)))
-    lines = [f"@{one}" for one in sorted(decorators(function))]
+    lines = [f"@{decorator}" for decorator in sorted(decorators(function))]
     return "\n".join([*lines, f"def {name}({arguments}) -> {returns}:"])
 
 
 def passed(function: Function, replace: dict[str, str] | None = None) -> str:
-    """Write the arguments of a call that passes a function's own parameters on."""
+    """Write the arguments of a call that forwards a function's parameters."""
     replace = replace or {}
-    given = function.args
-    parts = [replace.get(a.arg, a.arg) for a in (given.posonlyargs + given.args)[1:]]
-    parts += [f"*{given.vararg.arg}"] if given.vararg else []
-    parts += [f"{a.arg}={a.arg}" for a in given.kwonlyargs]
-    parts += [f"**{given.kwarg.arg}"] if given.kwarg else []
+    parameters = function.args
+    parts = [replace.get(a.arg, a.arg) for a in (parameters.posonlyargs + parameters.args)[1:]]
+    parts += [f"*{parameters.vararg.arg}"] if parameters.vararg else []
+    parts += [f"{a.arg}={a.arg}" for a in parameters.kwonlyargs]
+    parts += [f"**{parameters.kwarg.arg}"] if parameters.kwarg else []
     return ", ".join(parts)
 
 
 def wrapped(value: str, returns: str) -> str:
-    """Return a statement that hands a value out in its sync form."""
+    """Write the statement that returns a value in its sync form."""
     if returns == "Self":
         return f"{value}\nreturn self"
     if returns == "None":
@@ -217,7 +221,9 @@ def wrapped(value: str, returns: str) -> str:
         return f"return SyncHandle({value}.id, self._bridge)"
     if returns == "Worker":
         return f"return SyncWorker({value})"
-    assert not re.search(rf"\b({'|'.join(SOURCES)})\b", returns), f"how to hand out {returns}?"
+    assert not re.search(rf"\b({'|'.join(SOURCES)})\b", returns), (
+        f"write_sync.py has no sync form for {returns}: add it to wrapped()"
+    )
     return f"return {value}"
 
 
@@ -225,16 +231,16 @@ def forwarding(cls: str, function: Function) -> str:
     """Write a body that forwards to the async method."""
     target = SOURCES[cls][1]
     returns = ast.unparse(function.returns) if function.returns else ""
-    conn = BORROWED.get(f"{cls}.{function.name}")
+    conn = CALLER_CONNECTION.get(f"{cls}.{function.name}")
     if "property" in decorators(function):
         return f"return {target}.{function.name}"
     if function.name == "enqueue_many":
         call = f"{target}.{function.name}({passed(function, {'drafts': 'stream'})})"
         return f"""
-            found: Any = self._bridge.feed(drafts, lambda stream: {call}, {conn})
+            enqueued: Any = self._bridge.feed(drafts, lambda stream: {call}, {conn})
             if returning == "handles":
-                return [SyncHandle(one.id, self._bridge) for one in found]
-            return found
+                return [SyncHandle(handle.id, self._bridge) for handle in enqueued]
+            return enqueued
         """
     call = f"{target}.{function.name}({passed(function)})"
     if isinstance(function, ast.FunctionDef):
@@ -272,16 +278,16 @@ def sync_class(cls: ast.ClassDef) -> str:
     """Write one class."""
     bases = ", ".join(ast.unparse(base) for base in cls.bases)
     doc = DOCSTRINGS.get(cls.name) or ast.get_docstring(cls, clean=False) or ""
-    methods = [method(cls.name, one) for one in public(cls)]
-    place = 1 if f"{cls.name}.__init__" in WRITTEN else 0
-    methods.insert(place, textwrap.dedent(ADDED[cls.name]).strip())
+    methods = [method(cls.name, function) for function in public(cls)]
+    position = 1 if f"{cls.name}.__init__" in WRITTEN else 0
+    methods.insert(position, textwrap.dedent(ADDED[cls.name]).strip())
     body = "\n\n".join(methods)
     head = f"class Sync{cls.name}({bases}):" if bases else f"class Sync{cls.name}:"
     return "\n".join([head, f'    """{plain(doc)}"""', "", textwrap.indent(body, "    ")])
 
 
 def imports(trees: list[ast.Module], code: str) -> str:
-    """Write an import for every name the sync classes use, from where the async classes have it."""
+    """Write the import of every name that the sync classes use, as in the async modules."""
     known = {
         "portal": "howdah.client",
         "SyncBridge": "howdah.client.sync_bridge",
@@ -299,41 +305,34 @@ def imports(trees: list[ast.Module], code: str) -> str:
     return "\n".join(f"from {known[name]} import {name}" for name in sorted(used) if name in known)
 
 
-def tidied(code: str) -> str:
-    """Sort the imports and format, as every other file is."""
+def formatted(code: str) -> str:
+    """Sort the imports, and format the code."""
     ruff = [sys.executable, "-P", "-m", "ruff"]
     for command in (
         ["check", "--quiet", "--fix", "--select", "I", "--stdin-filename", WRITTEN_FILE, "-"],
         ["format", "--quiet", "--stdin-filename", WRITTEN_FILE, "-"],
     ):
-        done = subprocess.run(  # noqa: S603 - our own tool, our own text
+        done = subprocess.run(  # noqa: S603 - our own command
             [*ruff, *map(str, command)], input=code, text=True, capture_output=True, check=True
         )
         code = done.stdout
     return code
 
 
-def write() -> str:
+def sync_client() -> str:
     trees = {file: ast.parse((PACKAGE / file).read_text()) for file, _ in SOURCES.values()}
-    twins = [
+    classes = [
         sync_class(node)
         for name, (file, _) in SOURCES.items()
         for node in trees[file].body
         if isinstance(node, ast.ClassDef) and node.name == name
     ]
-    code = "\n\n\n".join(['P = ParamSpec("P")\nR = TypeVar("R")', *twins])
-    return tidied(f"{HEADER}\n{imports(list(trees.values()), code)}\n\n{code}\n")
+    code = "\n\n\n".join(['P = ParamSpec("P")\nR = TypeVar("R")', *classes])
+    return formatted(f"{HEADER}\n{imports(list(trees.values()), code)}\n\n{code}\n")
 
 
 def main() -> int:
-    written = write()
-    if "--check" not in sys.argv:
-        WRITTEN_FILE.write_text(written)
-        return 0
-    if WRITTEN_FILE.exists() and WRITTEN_FILE.read_text() == written:
-        return 0
-    print(f"{WRITTEN_FILE.relative_to(ROOT)} is out of date: run `make sync`", file=sys.stderr)
-    return 1
+    return write_or_check({WRITTEN_FILE: sync_client()}, sys.argv[1:], "make sync")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Growth: how many jobs per second, as one thing grows and the rest stays.
+"""Growth: jobs per second while one thing grows and everything else stays the same.
 
-    over.py         measure at every step, up and down in turns
+    sweep.py        measure at every step, up and down in turns
     batch_size.py   jobs per enqueue_many and per claim
-    concurrency.py  jobs at work at once in one worker
+    concurrency.py  jobs that one worker runs at a time
     backlog.py      jobs that wait
     history.py      finished jobs that are kept
-    pages.py        the pictures in docs/growth/
+    charts.py       the charts in docs/growth/
 
-`make bench-growth` runs __main__.py. What is measured, and kept: cases.py and findings.py.
+`make bench-growth` runs __main__.py. cases.py runs the cases, case_record.py keeps the results.
 """

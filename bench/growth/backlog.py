@@ -1,41 +1,41 @@
-"""Backlog: the first jobs of a line that is ever longer.
+"""Backlog: run the first jobs of a line, for lines of several lengths.
 
-Every length has a database of its own, filled once and topped up after each measurement. The
-shortest is over in a moment, and most of that is beginning.
+Each length has its own database. It is filled once, and refilled after each measurement. The
+shortest line is empty after a moment, and most of that time is the start of the worker.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 
-from bench.cases import Case, Stage
-from bench.findings import Seen
-from bench.growth.over import Rates, over
+from bench.case_record import CaseResult
+from bench.cases import Case, CaseContext
+from bench.growth.sweep import Rates, sweep
 
 STEPS = (10_000, 100_000, 1_000_000, 5_000_000)
 MEASURED = 100_000
 
 
-def over_backlogs(stage: Stage) -> Seen:
+def measure_backlog(context: CaseContext) -> CaseResult:
     with ExitStack() as stack:
-        yards = {stage.jobs(step): stack.enter_context(stage.yard()) for step in STEPS}
-        for waiting, yard in yards.items():
-            yard.enqueue(waiting)
-            yard.settle_down()
+        testbeds = {context.jobs(step): stack.enter_context(context.testbed()) for step in STEPS}
+        for waiting, testbed in testbeds.items():
+            testbed.enqueue(waiting)
+            testbed.vacuum_and_checkpoint()
 
         def measure(waiting: int) -> Rates:
-            taken = yards[waiting].first_of(min(waiting, stage.jobs(MEASURED)))
-            yards[waiting].enqueue(taken.jobs)
-            return {"worker": taken.rate}
+            drain = testbeds[waiting].drain_first(min(waiting, context.jobs(MEASURED)))
+            testbeds[waiting].enqueue(drain.jobs)
+            return {"worker": drain.rate}
 
-        return over(
-            stage,
-            list(yards),
+        return sweep(
+            context,
+            list(testbeds),
             measure,
             case=BACKLOG.name,
             title=BACKLOG.title,
-            across="jobs waiting",
+            x_label="jobs waiting",
         )
 
 
-BACKLOG = Case("backlog", "Jobs per second by backlog", over_backlogs)
+BACKLOG = Case("backlog", "Jobs per second by backlog", measure_backlog)

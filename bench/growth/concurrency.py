@@ -1,45 +1,45 @@
-"""Concurrency: how many jobs one worker process has at work at once.
+"""Concurrency: how many jobs one worker process runs at a time.
 
-With handlers that do nothing it hardly matters. With handlers that wait ten milliseconds, as for
-an answer over the network, it is what decides, until the process has no time left.
+It hardly matters for handlers that do nothing. For handlers that wait ten milliseconds, as for an
+answer over the network, it decides the rate until the process uses a whole core.
 """
 
 from __future__ import annotations
 
-from bench.cases import Case, Stage
-from bench.findings import Seen
-from bench.growth.over import Rates, over
-from bench.lots import NOOP, WAITING
-from bench.yard import Yard
+from bench.case_record import CaseResult
+from bench.cases import Case, CaseContext
+from bench.growth.sweep import Rates, sweep
+from bench.sample_jobs import NOOP, WAITING
+from bench.testbed import Testbed
 
 STEPS = (1, 3, 10, 30, 100, 300, 1000)
 MOST = 100_000
-WAITS_PER_SLOT = 200  # two seconds of waiting
+WAITS_PER_SLOT = 200  # two seconds
 
 
-def over_concurrency(stage: Stage) -> Seen:
-    with stage.yard() as yard:
+def measure_concurrency(context: CaseContext) -> CaseResult:
+    with context.testbed() as testbed:
 
         def measure(slots: int) -> Rates:
-            idle, waiting = stage.jobs(MOST), stage.jobs(min(MOST, WAITS_PER_SLOT * slots))
+            noops, waiting = context.jobs(MOST), context.jobs(min(MOST, WAITS_PER_SLOT * slots))
             return {
-                "handlers that do nothing": _drain(yard, idle, slots, NOOP),
-                "handlers that wait 10 ms": _drain(yard, waiting, slots, WAITING),
+                "handlers that do nothing": _drain(testbed, noops, slots, NOOP),
+                "handlers that wait 10 ms": _drain(testbed, waiting, slots, WAITING),
             }
 
-        return over(
-            stage,
+        return sweep(
+            context,
             STEPS,
             measure,
             case=CONCURRENCY.name,
             title=CONCURRENCY.title,
-            across="jobs at work at once",
+            x_label="jobs at work at once",
         )
 
 
-def _drain(yard: Yard, jobs: int, slots: int, name: str) -> float:
-    yard.enqueue(jobs, [name])
-    return yard.drain(jobs, concurrency=slots, names=[name]).rate
+def _drain(testbed: Testbed, jobs: int, slots: int, name: str) -> float:
+    testbed.enqueue(jobs, [name])
+    return testbed.drain(jobs, concurrency=slots, names=[name]).rate
 
 
-CONCURRENCY = Case("concurrency", "Jobs per second by concurrency", over_concurrency)
+CONCURRENCY = Case("concurrency", "Jobs per second by concurrency", measure_concurrency)

@@ -1,6 +1,6 @@
-"""History: the same drain beside ever more finished jobs that are kept.
+"""History: drain the same jobs beside more and more finished jobs.
 
-Every length has a database of its own, filled once. All finished today: the worst case, one
+Each length has its own database, filled once. All jobs finished today: this is the worst case, one
 partition that is also written to.
 """
 
@@ -8,35 +8,37 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from bench.cases import Case, Stage
-from bench.findings import Seen
-from bench.growth.over import Rates, over
+from bench.case_record import CaseResult
+from bench.cases import Case, CaseContext
+from bench.growth.sweep import Rates, sweep
 
 STEPS = (0, 500_000, 2_000_000, 5_000_000)
 MEASURED = 100_000
 
 
-def over_histories(stage: Stage) -> Seen:
+def measure_history(context: CaseContext) -> CaseResult:
     with ExitStack() as stack:
-        yards = {int(step * stage.scale): stack.enter_context(stage.yard()) for step in STEPS}
-        for finished, yard in yards.items():
-            yard.add_finished(finished)
-            yard.settle_down()
+        testbeds = {
+            int(step * context.scale): stack.enter_context(context.testbed()) for step in STEPS
+        }
+        for finished, testbed in testbeds.items():
+            testbed.insert_finished(finished)
+            testbed.vacuum_and_checkpoint()
 
         def measure(finished: int) -> Rates:
-            jobs = stage.jobs(MEASURED)
-            yards[finished].enqueue(jobs)
-            return {"worker": yards[finished].drain(jobs).rate}
+            jobs = context.jobs(MEASURED)
+            testbeds[finished].enqueue(jobs)
+            return {"worker": testbeds[finished].drain(jobs).rate}
 
-        return over(
-            stage,
-            list(yards),
+        return sweep(
+            context,
+            list(testbeds),
             measure,
             case=HISTORY.name,
             title=HISTORY.title,
-            across="finished jobs kept",
+            x_label="finished jobs kept",
             logarithmic=False,
         )
 
 
-HISTORY = Case("history", "Jobs per second by history", over_histories)
+HISTORY = Case("history", "Jobs per second by history", measure_history)

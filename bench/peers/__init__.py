@@ -1,5 +1,16 @@
 """Peers: one folder for howdah and one for each job queue it is compared with.
 
-Each folder's `PEER` is what the benchmark knows of it; roster.py lists them all. Nothing is
-imported here, because drivers run in environments that hold nothing but their own peer.
+    registry.py        all of them, in the order of the report
+    howdah/            howdah itself, from this checkout
+    graphile_worker/   Node on PostgreSQL
+    pg_boss/           Node on PostgreSQL
+    pgqueuer/          Python on PostgreSQL
+    awa/               Rust and Python on PostgreSQL
+    procrastinate/     Python on PostgreSQL
+    dramatiq/          Python on Redis
+    arq/               Python on Redis
+    celery/            Python on Redis
+
+`PEER` in a folder's `__init__` describes the peer; its driver calls it. Nothing is imported here,
+because a driver runs in an environment that has only its own peer.
 """

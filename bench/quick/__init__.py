@@ -1,9 +1,9 @@
-"""Quick: is the working tree slower than a commit? Answered in one run of under three minutes.
+"""Quick: is the working tree slower than a commit? One run answers in less than three minutes.
 
-    commits.py   which commit, and its source taken out of git
-    sides.py     the two sides: working tree and commit, each with its own code
-    rounds.py    short measurements of both, taking turns A B B A
-    judge.py     ratios within each pair, their median, the verdict
+    commits.py   choose the commit, and extract its source from git
+    variants.py  the working tree and the commit, each with its own code
+    rounds.py    short measurements of both, which take turns A B B A
+    verdict.py   the ratio of each pair, their median, the verdict
 
-`make bench-quick` runs __main__.py. Everything that measures is shared with bench.compare.
+`make bench-quick` runs __main__.py. It measures with bench/measure, as bench.compare does.
 """

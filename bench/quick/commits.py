@@ -1,10 +1,10 @@
-"""Commits: which commit to compare with, and its source, taken out of git.
+"""Commits: choose the commit to compare with, and extract its source from git.
 
-Comes before  sides.py, which runs what was taken out
+Comes before  variants.py, which runs the extracted source
 
-Only `src` is taken: both sides are driven by the driver of this checkout, so that a change of the
-driver is never mistaken for a change of speed. What was taken out is kept below .bench/ under the
-commit's full name, so the next run finds it there.
+Only `src` is extracted. Both variants use the driver of this checkout, so a change of the driver is
+never taken for a change of speed. The source is kept below .bench/ under the commit's full name,
+and the next run uses it again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MEASURED = "src"  # the part of the tree that decides about speed
 
 
 class NoCommit(Exception):
-    """There is no such commit, or nothing in it that could be measured."""
+    """The commit does not exist, or has no source that could be measured."""
 
 
 class Commit(NamedTuple):
     """A commit, and why it was chosen."""
 
-    name: str  # in full
+    name: str  # the full hash
     subject: str
     why: str
 
@@ -36,7 +36,7 @@ class Commit(NamedTuple):
 
 
 def choose(asked: str | None, root: Path) -> Commit:
-    """Take the commit that was asked for; else the one before what is in the working tree."""
+    """Return the commit that was asked for, or else the one before the working tree."""
     if asked:
         return _commit(asked, "as asked", root)
     if _git(root, "status", "--porcelain", "--", MEASURED):
@@ -52,21 +52,21 @@ def _commit(revision: str, why: str, root: Path) -> Commit:
     return Commit(name, _git(root, "log", "-1", "--format=%s", name), why)
 
 
-def take_out(commit: Commit, root: Path, ground: Path) -> Path:
-    """Put the commit's source below `ground`, unless it is there; returns the folder of it."""
-    folder = ground / commit.name
+def extract(commit: Commit, root: Path, parent: Path) -> Path:
+    """Extract the commit's source below `parent`, unless it is there, and return its folder."""
+    folder = parent / commit.name
     if folder.is_dir():
         return folder / MEASURED
-    ground.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=ground) as unfinished:
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent) as unfinished:
         with tarfile.open(fileobj=io.BytesIO(_archive(commit, root))) as archive:
-            # as an attribute: Python before 3.11.4 takes no `filter`
+            # as an attribute: Python before 3.11.4 has no parameter `filter`
             archive.extraction_filter = getattr(tarfile, "data_filter", None)
             archive.extractall(unfinished)
-        made = Path(unfinished) / "made"
-        made.mkdir()
-        (Path(unfinished) / MEASURED).rename(made / MEASURED)
-        made.rename(folder)  # all of it or nothing
+        complete = Path(unfinished) / "complete"
+        complete.mkdir()
+        (Path(unfinished) / MEASURED).rename(complete / MEASURED)
+        complete.rename(folder)  # atomic: the folder exists with all files or not at all
     return folder / MEASURED
 
 
@@ -74,15 +74,17 @@ def _archive(commit: Commit, root: Path) -> bytes:
     command = ["git", "archive", "--format=tar", commit.name, f"{MEASURED}/howdah"]
     done = subprocess.run(command, cwd=root, capture_output=True)
     if done.returncode != 0:
-        raise NoCommit(f"commit {commit.short} has no {MEASURED}/howdah to measure")
+        raise NoCommit(
+            f"commit {commit.short} has no {MEASURED}/howdah to measure: choose a later one"
+        )
     return done.stdout
 
 
-def _git(root: Path, *words: str) -> str:
+def _git(root: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
+        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
     except OSError as problem:
         raise NoCommit(f"git cannot be run: {problem}") from problem
     if done.returncode != 0:
-        raise NoCommit(f"git said: {done.stderr.strip()}")
+        raise NoCommit(f"git failed: {done.stderr.strip()}")
     return done.stdout.strip()

@@ -1,13 +1,13 @@
-"""Rounds: let both sides do the same works again and again, taking turns.
+"""Rounds: measure both variants with the same workloads again and again, in turns.
 
-Comes after   sides.py
-Comes before  judge.py, which looks at each pair
+Comes after   variants.py
+Comes before  verdict.py, which reads the pairs
 
-A round of a work is four measurements, A B B A, and gives two pairs; the next round begins with the
-other side. So neither a machine that grows slower nor a place in the order favours anybody. Each
-side first does every work with a few jobs: Python compiles, and a commit that lacks what the driver
-needs is found out before any time is spent on it. Works in doubt get further rounds while there
-is time.
+A round of a workload is four measurements, A B B A, and gives two pairs. The next round begins with
+the other variant. So neither a machine that becomes slower nor the order favours one of them. Each
+variant first runs every workload with a few jobs: Python compiles, and a commit that lacks
+something which the driver needs is found before time is spent on it. Workloads whose pairs do not
+agree get more rounds while there is time.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
-from bench.measure import Wrong
+from bench.driver_process import DriverFailed
+from bench.measure.prepared_peer import InvalidMeasurement
 from bench.peer import Plan
-from bench.process import Broken
-from bench.quick.judge import Compared, Pair
-from bench.quick.sides import Side
+from bench.quick.variants import Variant
+from bench.quick.verdict import Comparison, Pair
 from bench.server import Postgres
 
-# Long enough that one measurement means something, short enough for many.
+# Long enough for a useful measurement, short enough for many of them.
 PLANS = {
     "enqueue_bulk": Plan(50_000),
     "enqueue_single": Plan(1_000),
@@ -33,66 +33,66 @@ PLANS = {
     "pickup": Plan(60),
 }
 TRIAL_JOBS = 10
-ROUNDS = 3  # of every work
-MOST_ROUNDS = 8  # of a work in doubt
+ROUNDS = 3  # of every workload
+MOST_ROUNDS = 8  # of a workload in doubt
 TIME = 150.0  # seconds after which no round begins
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """Two sides on one server."""
+class PairRunner:
+    """Measures the two variants on one server."""
 
-    tree: Side
-    commit: Side
+    tree: Variant
+    commit: Variant
     postgres: Postgres
-    tell: Callable[[str], None]
+    show_progress: Callable[[str], None]
 
-    def pair(self, work: str, plan: Plan, tree_first: bool) -> Pair:
-        taken: dict[Side, float] = {}
-        for side in (self.tree, self.commit) if tree_first else (self.commit, self.tree):
-            taken[side] = self.take(side, work, plan)
-        return Pair(taken[self.tree], taken[self.commit])
+    def measure_pair(self, workload: str, plan: Plan, tree_first: bool) -> Pair:
+        results: dict[Variant, float] = {}
+        for variant in (self.tree, self.commit) if tree_first else (self.commit, self.tree):
+            results[variant] = self.measure(variant, workload, plan)
+        return Pair(results[self.tree], results[self.commit])
 
-    def take(self, side: Side, work: str, plan: Plan) -> float:
+    def measure(self, variant: Variant, workload: str, plan: Plan) -> float:
         try:
-            return side.take(work, plan, self.postgres)
-        except (Broken, Wrong, psycopg.Error) as problem:
-            raise CannotDo(f"{side.title} cannot do it. {problem}") from problem
+            return variant.measure(workload, plan, self.postgres)
+        except (DriverFailed, InvalidMeasurement, psycopg.Error) as problem:
+            raise MeasurementFailed(f"{variant.title} fails: {problem}") from problem
 
 
-class CannotDo(Exception):
-    """A side does not do a work: it lacks what the driver needs, or does it wrong."""
+class MeasurementFailed(Exception):
+    """A variant lacks something that the driver needs, or loses jobs."""
 
 
-def compare(match: Match, plans: dict[str, Plan], seconds: float = TIME) -> list[Compared]:
-    """Compare both sides in these works."""
-    until = time.monotonic() + seconds
-    found = {work: Compared(work) for work in plans}
-    for work, plan in plans.items():
-        _attempt(found[work], lambda: _trial(match, work, plan))  # noqa: B023 - called at once
+def compare(runner: PairRunner, plans: dict[str, Plan], seconds: float = TIME) -> list[Comparison]:
+    """Compare both variants with these workloads."""
+    deadline = time.monotonic() + seconds
+    comparisons = {workload: Comparison(workload) for workload in plans}
+    for workload, plan in plans.items():
+        _attempt(comparisons[workload], lambda: _trial(runner, workload, plan))  # noqa: B023 - called at once
     for number in range(MOST_ROUNDS):
-        for work, plan in plans.items():
-            compared = found[work]
-            wanted = compared.in_doubt if number >= ROUNDS else compared.problem is None
-            if wanted and (time.monotonic() < until or not compared.pairs):
-                _attempt(compared, lambda: _round(match, compared, plan, number))  # noqa: B023
-    return list(found.values())
+        for workload, plan in plans.items():
+            comparison = comparisons[workload]
+            wanted = comparison.in_doubt if number >= ROUNDS else comparison.problem is None
+            if wanted and (time.monotonic() < deadline or not comparison.pairs):
+                _attempt(comparison, lambda: _round(runner, comparison, plan, number))  # noqa: B023
+    return list(comparisons.values())
 
 
-def _attempt(compared: Compared, step: Callable[[], None]) -> None:
+def _attempt(comparison: Comparison, step: Callable[[], None]) -> None:
     try:
         step()
-    except CannotDo as problem:
-        compared.problem = str(problem)
+    except MeasurementFailed as problem:
+        comparison.problem = str(problem)
 
 
-def _trial(match: Match, work: str, plan: Plan) -> None:
-    for side in (match.tree, match.commit):
-        match.take(side, work, replace(plan, jobs=TRIAL_JOBS))
+def _trial(runner: PairRunner, workload: str, plan: Plan) -> None:
+    for variant in (runner.tree, runner.commit):
+        runner.measure(variant, workload, replace(plan, jobs=TRIAL_JOBS))
 
 
-def _round(match: Match, compared: Compared, plan: Plan, number: int) -> None:
+def _round(runner: PairRunner, comparison: Comparison, plan: Plan, number: int) -> None:
     tree_begins = number % 2 == 0
     for tree_first in (tree_begins, not tree_begins):
-        compared.pairs.append(match.pair(compared.work, plan, tree_first))
-    match.tell(compared.line)
+        comparison.pairs.append(runner.measure_pair(comparison.workload, plan, tree_first))
+    runner.show_progress(comparison.line)

@@ -1,4 +1,4 @@
-"""`python -m howdah` is `howdah`."""
+"""Main: `python -m howdah` runs the command `howdah`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Enqueue: hand work over, one job or a stream of them.
+"""Enqueue: enqueue one job or a stream of jobs.
 
-Comes before  store   which keeps it
+Comes before  store/enqueue.py   which writes them
 In SQL        sql/30_enqueue/
 
-Everything that can be wrong with a draft is told before anything is sent. Through a
-connection of the caller's own, the job is part of the caller's transaction.
+Drafts are checked before anything is sent. With the caller's own connection, the jobs are part of
+the caller's transaction.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from uuid import UUID
 from howdah.checks.durations import check_wait
 from howdah.errors import BadInput
 from howdah.handler import check_job_type
-from howdah.ids import new_id
 from howdah.job import Draft
 from howdah.store import Store, caller_connection
-from howdah.store import enqueue as storing
+from howdah.store import enqueue as store_enqueue
+from howdah.store.ids import new_id
 from howdah.text.reasons import shown
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
@@ -36,7 +36,7 @@ def draft(
     max_attempts: int | None = None,
     id: UUID | None = None,
 ) -> Draft:
-    """Make a draft of an encoded payload, refusing what the database would refuse."""
+    """Make a draft with an encoded payload; refuses values that the database would refuse."""
     return Draft(
         id=id or new_id(),
         job_type=check_job_type(job_type),
@@ -50,31 +50,31 @@ def draft(
 
 def check_priority(priority: int) -> int:
     if not isinstance(priority, int) or isinstance(priority, bool):  # pyright: ignore
-        raise BadInput(f"priority is a whole number, not {priority!r}")
+        raise BadInput(f"priority must be a whole number, not {priority!r}")
     if not _LOWEST <= priority <= _HIGHEST:
-        raise BadInput(f"priority lies between {_LOWEST} and {_HIGHEST}, not {priority}")
+        raise BadInput(f"priority must be between {_LOWEST} and {_HIGHEST}, not {priority}")
     return int(priority)
 
 
 def check_max_attempts(max_attempts: int) -> int:
     if not isinstance(max_attempts, int) or isinstance(max_attempts, bool):  # pyright: ignore
-        raise BadInput(f"max_attempts is a whole number, not {max_attempts!r}")
+        raise BadInput(f"max_attempts must be a whole number, not {max_attempts!r}")
     if not 1 <= max_attempts < 2**31:
-        raise BadInput(f"max_attempts is at least 1, not {max_attempts}")
+        raise BadInput(f"max_attempts must be at least 1, not {max_attempts}")
     return max_attempts
 
 
 def check_run_at(run_at: datetime | None) -> datetime | None:
     if run_at is not None:
         if not isinstance(run_at, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise BadInput(f"run_at is a datetime, not {run_at!r}")
+            raise BadInput(f"run_at must be a datetime, not {run_at!r}")
         if run_at.utcoffset() is None:
             raise BadInput(
-                f"run_at={run_at.isoformat()} has no time zone, so nobody can know when that is: "
+                f"run_at={run_at.isoformat()} has no time zone: "
                 "use datetime.now(UTC) + …, or delay=timedelta(…)"
             )
         if not 2 <= run_at.year <= 9997:
-            raise BadInput(f"run_at={run_at.isoformat()} is no moment to wait for")
+            raise BadInput(f"run_at={run_at.isoformat()} must be in the years 2 to 9997")
     return run_at
 
 
@@ -87,7 +87,7 @@ def check_delay(delay: timedelta | float | None, run_at: datetime | None) -> tim
 
 
 def check_stream(drafts: object) -> None:
-    """Refuse what no drafts can come out of."""
+    """Refuse an object that cannot be a stream of drafts."""
     stream: Any = drafts
     if isinstance(stream, str | bytes | Mapping) or not isinstance(
         stream, Iterable | AsyncIterable
@@ -96,7 +96,7 @@ def check_stream(drafts: object) -> None:
 
 
 async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:
-    """Hand one job over, in a transaction of its own or in the caller's."""
+    """Enqueue one job, in its own transaction or in the caller's."""
     if store.tracing is not None:
         with store.tracing.enqueueing(draft) as traced:
             await _enqueue(store, traced, conn)
@@ -106,7 +106,7 @@ async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:
 
 async def _enqueue(store: Store, draft: Draft, conn: Any) -> None:
     if conn is None:
-        await storing.enqueue(store, draft)
+        await store_enqueue.enqueue(store, draft)
     else:
         await caller_connection.enqueue(store, conn, draft)
 
@@ -114,9 +114,9 @@ async def _enqueue(store: Store, draft: Draft, conn: Any) -> None:
 async def enqueue_many(
     store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any = None
 ) -> int:
-    """Hand a stream of jobs over: all of them or none, never holding them all.
+    """Enqueue a stream of jobs, all or none; the stream is never in memory as a whole.
 
-    Through a connection of the caller's own, all or none is up to the caller's transaction.
+    With the caller's own connection, the caller's transaction decides about all or none.
     """
     check_stream(drafts)
     if store.tracing is not None:
@@ -130,7 +130,7 @@ Returning = Literal["count", "ids", "handles"]
 
 def check_returning(returning: str) -> None:
     if returning not in get_args(Returning):
-        raise BadInput(f'returning is "count", "ids" or "handles", not {returning!r}')
+        raise BadInput(f'returning must be "count", "ids" or "handles", not {returning!r}')
 
 
 async def enqueue_many_ids(
@@ -138,24 +138,26 @@ async def enqueue_many_ids(
 ) -> list[UUID]:
     """Do the same as enqueue_many, and return the ids in the order of the stream."""
     ids: list[UUID] = []
-    noted = (
-        _note_ids_async(drafts, ids)
+    stream = (
+        _collect_ids_async(drafts, ids)
         if isinstance(drafts, AsyncIterable)
-        else _note_ids(drafts, ids)
+        else _collect_ids(drafts, ids)
     )
-    await enqueue_many(store, noted, conn)
+    await enqueue_many(store, stream, conn)
     return ids
 
 
-def _note_ids(drafts: Iterable[Draft], ids: list[UUID]) -> Generator[Draft]:
+def _collect_ids(drafts: Iterable[Draft], ids: list[UUID]) -> Generator[Draft]:
     for draft in drafts:
-        ids.append(storing.check_draft(draft).id)
+        ids.append(store_enqueue.check_draft(draft).id)
         yield draft
 
 
-async def _note_ids_async(drafts: AsyncIterable[Draft], ids: list[UUID]) -> AsyncGenerator[Draft]:
+async def _collect_ids_async(
+    drafts: AsyncIterable[Draft], ids: list[UUID]
+) -> AsyncGenerator[Draft]:
     async for draft in drafts:
-        ids.append(storing.check_draft(draft).id)
+        ids.append(store_enqueue.check_draft(draft).id)
         yield draft
 
 
@@ -163,5 +165,5 @@ async def _enqueue_many(
     store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any
 ) -> int:
     if conn is None:
-        return await storing.enqueue_many(store, drafts)
+        return await store_enqueue.enqueue_many(store, drafts)
     return await caller_connection.enqueue_many(store, conn, drafts)

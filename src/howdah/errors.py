@@ -1,29 +1,31 @@
-"""Errors: everything howdah raises, as one tree.
+"""Errors: everything that howdah raises, as one tree.
 
 HowdahError
-├── BadInput              cannot be queued; nothing was written        (also a ValueError)
+├── BadInput              a wrong value; nothing was written           (also a ValueError)
 │   ├── PayloadTooLarge   store the data elsewhere, queue a reference
 │   └── DuplicateJobType  two functions registered under one name
 ├── SchemaError           the database does not hold the schema this code needs
 │   ├── SchemaMissing     howdah was never installed there
 │   ├── SchemaOlder       `howdah install` has to run
 │   └── SchemaNewer       the howdah package has to be upgraded
-├── Unreachable           no connection, or not let in                 (also a ConnectionError)
+├── Unreachable           no connection, no answer, or access denied   (also a ConnectionError)
 ├── ReadOnly              the server takes no writes: a standby, or set read-only
 ├── NotAllowed            the role lacks a privilege                   (also a PermissionError)
-├── EmbeddedUnavailable   no DSN, and no PostgreSQL that could be started instead
+├── EmbeddedUnavailable   no DSN, and the embedded PostgreSQL could not be started
 ├── JobNotFound           a wrong id, or pruned after its retention    (also a LookupError)
 ├── JobFailed             `handle.result()` of a job that ended as failed
-├── ResultDoesNotFit      `handle.result()` of what is not as annotated (also a ValueError)
+├── ResultDoesNotFit      `handle.result()` does not fit the annotation (also a ValueError)
 ├── JobCancelled          `handle.result()` of a job that ended as cancelled
 └── StaleLease            a settling call for an attempt that is no longer ours
 """
 
 from __future__ import annotations
 
+from uuid import UUID
+
 
 class HowdahError(Exception):
-    """Whatever howdah has to complain about."""
+    """The base class of all errors that howdah raises."""
 
 
 class BadInput(HowdahError, ValueError): ...
@@ -59,11 +61,18 @@ class NotAllowed(HowdahError, PermissionError): ...
 class EmbeddedUnavailable(HowdahError): ...
 
 
-class JobNotFound(HowdahError, LookupError): ...
+class JobNotFound(HowdahError, LookupError):
+    @classmethod
+    def with_id(cls, id: UUID) -> JobNotFound:
+        """Make the error that says that no job has this id."""
+        return cls(
+            f"there is no job {id}: the id is wrong, or the job was never committed, "
+            "or it was pruned after its retention"
+        )
 
 
 class JobFailed(HowdahError):
-    """A job ended as failed; `error` is what its last attempt said."""
+    """A job ended as failed; `error` is the error of its last attempt."""
 
     def __init__(self, message: str, error: str | None = None) -> None:
         super().__init__(message)
@@ -71,7 +80,7 @@ class JobFailed(HowdahError):
 
 
 class ResultDoesNotFit(HowdahError, ValueError):
-    """A job returned what its function's annotation does not allow; `result` is the plain JSON."""
+    """A result does not fit the return annotation of its function; `result` is the plain JSON."""
 
     def __init__(self, message: str, result: object = None) -> None:
         super().__init__(message)

@@ -1,8 +1,8 @@
-"""Events: what somebody who follows a job gets to see.
+"""Events: the values that a follower of a job receives.
 
-`Emitted` events are stored and numbered: a follower that comes back asks for what is
-above the last number it saw, and misses nothing and repeats nothing. `Progressed` is the
-state at this moment, not a history; `Ended` comes once, last.
+`Emitted` events are stored and numbered: a follower that returns asks for the events above the last
+number that it saw, so it misses none and gets none twice. `Progressed` is the current progress, not
+a history. `Ended` comes once, as the last one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from howdah.states import State
 
 
 class Progressed(msgspec.Struct, frozen=True):
-    """How far the job is, and in which state."""
+    """The progress and the state of the job."""
 
     status: State
     percent: int
@@ -25,7 +25,7 @@ class Progressed(msgspec.Struct, frozen=True):
 
 
 class Emitted(msgspec.Struct, frozen=True):
-    """Something the handler said with `ctx.emit`."""
+    """An event that the handler sent with `ctx.emit`."""
 
     number: int
     kind: str
@@ -35,7 +35,7 @@ class Emitted(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How the job ended. Nothing comes after it."""
+    """The end of the job; always the last event."""
 
     status: State
     result: Any
@@ -44,4 +44,4 @@ class Ended(msgspec.Struct, frozen=True):
 
 Event = Progressed | Emitted | Ended
 
-DROPPED = "howdah.dropped"  # the kind of the note that stands for events a flood lost
+DROPPED = "howdah.dropped"  # the kind of the event that stands for events dropped by a limit

@@ -1,8 +1,8 @@
-"""Handler: a function that does a type of job, and the rules it is run by.
+"""Handler: the function of a job type, and the rules by which it is run.
 
-The first parameter annotated `JobContext` is the running job; the others are the payload, a
-JSON object of named arguments. Their annotations are the schema: what is enqueued is checked
-against them, and what is claimed is decoded straight into them.
+The parameter annotated `JobContext` is the running job. The others are the payload, a JSON object
+of named arguments. Their annotations are the schema: enqueued payloads are checked against them,
+and claimed payloads are decoded into them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from howdah.checks.functions import check_function, check_top_level, parameters_
 from howdah.errors import BadInput
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
 from howdah.result import ResultType
-from howdah.signature import Parameter, fingerprint
-from howdah.signature import parameters_of as described
+from howdah.signature import Parameter, describe_parameters, fingerprint
 from howdah.text.labels import check_label
 from howdah.text.reasons import describe, reason_of, shown
 
@@ -41,15 +40,15 @@ _FIRST, _CAP = timedelta(seconds=2), timedelta(hours=1)
 
 @dataclass(frozen=True, init=False)
 class Backoff:
-    """How long to wait before the next attempt: doubling, spread by chance, capped.
+    """How long to wait before the next attempt: it grows by `factor`, with jitter, up to `cap`.
 
-    Lengths are seconds or a timedelta. Without a `cap` it is an hour, or `first` if that is longer.
+    Lengths are seconds or a timedelta. The default of `cap` is an hour, or `first` if longer.
     """
 
     first: timedelta
     factor: float
     cap: timedelta
-    jitter: float  # up to this part of the wait is added or taken away
+    jitter: float  # at most this share of the wait is added or subtracted, at random
 
     def __init__(
         self,
@@ -58,11 +57,11 @@ class Backoff:
         cap: timedelta | float | None = None,
         jitter: float = 0.25,
     ) -> None:
-        begin = check_wait("first in Backoff(…)", first, YEAR)
+        first = check_wait("first in Backoff(…)", first, YEAR)
         values = {
-            "first": begin,
+            "first": first,
             "factor": _number("factor in Backoff(…)", factor, 1.0, 1_000_000.0),
-            "cap": max(_CAP, begin) if cap is None else check_wait("cap in Backoff(…)", cap, YEAR),
+            "cap": max(_CAP, first) if cap is None else check_wait("cap in Backoff(…)", cap, YEAR),
             "jitter": _number("jitter in Backoff(…)", jitter, 0.0, 1.0),
         }
         for name, value in values.items():
@@ -78,25 +77,25 @@ class Backoff:
 
 def _number(what: str, number: object, least: float, most: float) -> float:
     if not isinstance(number, int | float) or isinstance(number, bool):
-        raise BadInput(f"{what} is a number from {least:g} to {most:g}, not {shown(number)}")
-    if not least <= number <= most:  # which NaN is not either
-        raise BadInput(f"{what} lies between {least:g} and {most:g}, not {shown(number)}")
+        raise BadInput(f"{what} must be a number from {least:g} to {most:g}, not {shown(number)}")
+    if not least <= number <= most:  # also true for NaN
+        raise BadInput(f"{what} must be between {least:g} and {most:g}, not {shown(number)}")
     return float(number)
 
 
-class Misfit(BadInput):
-    """A payload that a function cannot be called with.
+class PayloadMismatch(BadInput):
+    """A payload that does not fit the parameters of the function.
 
-    `by_name`: it lacks a field or has one too many, as when it was made by other code.
+    `by_name`: a field is missing or unknown, for example because other code enqueued it.
     """
 
-    def __init__(self, said: str, *, by_name: bool) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, by_name: bool) -> None:
+        super().__init__(message)
         self.by_name = by_name
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a type of job is run by, unless a single job says otherwise."""
+    """The rules of a job type; options of a single job go before them."""
 
     priority: int = DEFAULT_PRIORITY
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
@@ -116,18 +115,18 @@ class Handler:
     ) -> None:
         if isinstance(registered := getattr(function, "handler", None), Handler):
             raise BadInput(
-                f"{registered.where} is the job type {registered.job_type!r} already: "
-                "register its .function to have it under another name"
+                f"{registered.where} is registered as job type {registered.job_type!r} already: "
+                "register its .function to add another name"
             )
         self.function: Callable[..., Any] = check_function(function)
         self.job_type: str = check_job_type(name if name is not None else function.__name__)
         self.rules = rules
         self._what = f"the payload of {self.job_type}"
-        self.run: Run = _way_to_run(function, rules.run)
+        self.run: Run = _run_mode(function, rules.run)
         if self.run == "process":
             check_top_level(function)
-        self.awaits_only: bool = self.run == "async" and rules.timeout is None
-        self.threads_only: bool = self.run == "thread" and rules.timeout is None
+        self.async_without_timeout: bool = self.run == "async" and rules.timeout is None
+        self.thread_without_timeout: bool = self.run == "thread" and rules.timeout is None
         self.context_name: str | None
         parameters, self.context_name = _parameters(function, context)
         self._context_first = self.context_name == next(iter(parameters_of(function)), "")
@@ -135,36 +134,37 @@ class Handler:
         self._keyword_only = frozenset(
             name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY
         )
-        self._shape = _shape(function, self.job_type, parameters)
-        self._decoder = _decoder(function, self._shape, parameters)
+        self._struct = _struct(function, self.job_type, parameters)
+        self._decoder = _decoder(function, self._struct, parameters)
         self._parameters = parameters
         if rules.label is not None:
             check_label(rules.label, self.job_type, self._fields)
 
     @property
     def where(self) -> str:
-        """Where the function is written, for errors that name it."""
+        """Module and name of the function, for error messages."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
     @cached_property
     def parameters(self) -> list[Parameter]:
-        """The payload's arguments, described for those who do not have the function."""
-        return described(self._parameters)
+        """The arguments of the payload, for programs that do not have the function."""
+        return describe_parameters(self._parameters)
 
     @cached_property
     def signature(self) -> str:
         """A fingerprint of the parameters and their types."""
-        return fingerprint(self._shape, self.parameters)
+        return fingerprint(self._struct, self.parameters)
 
     @cached_property
     def returns(self) -> ResultType:
-        """What the function returns, for those who ask for a result."""
+        """The return type of the function, to decode results."""
         return ResultType(self.function)
 
     def encode(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
-        """Encode the arguments of a call as payload, refusing what the function would refuse."""
+        """Encode the arguments of a call as payload; refuses arguments that do not fit."""
         try:
-            arguments = self._shape(**self._named(args, kwargs)) if args else self._shape(**kwargs)
+            named = self._named(args, kwargs) if args else kwargs
+            arguments = self._struct(**named)
         except TypeError as error:
             raise BadInput(f"{self.job_type}: {error}") from None
         data = payload.encode(arguments, self._what)
@@ -181,22 +181,22 @@ class Handler:
         return {**named, **kwargs}
 
     def decode(self, data: str) -> msgspec.Struct:
-        """Decode a payload into the function's arguments; raises BadInput where it does not fit."""
+        """Decode a payload into the function's arguments; raises BadInput if it does not fit."""
         try:
             return cast("msgspec.Struct", self._decoder.decode(data))
-        except ValueError as error:  # what msgspec and pydantic raise is one, too
-            said = reason_of(error)
-            raise Misfit(
-                f"the payload does not fit {self.job_type}: {said}",
-                by_name=_is_about_names(error, said),
+        except ValueError as error:  # errors of msgspec and pydantic are ValueErrors
+            message = reason_of(error)
+            raise PayloadMismatch(
+                f"the payload does not fit {self.job_type}: {message}",
+                by_name=_is_about_names(error, message),
             ) from None
-        except Exception as error:  # whatever a type's own checks raise: the payload is to blame
+        except Exception as error:  # raised by the checks of a user's type
             raise BadInput(
                 f"the payload does not fit {self.job_type}: {describe(error)}"
             ) from error
 
     def call(self, arguments: msgspec.Struct, context: object) -> Any:
-        """Call the function with decoded arguments; a coroutine comes back for an async one."""
+        """Call the function with decoded arguments; an async function returns a coroutine."""
         if not self._keyword_only:
             values = msgspec.structs.astuple(arguments)
             if self.context_name is None:
@@ -209,49 +209,49 @@ class Handler:
         return self.function(**named)
 
 
-def _is_about_names(error: ValueError, said: str) -> bool:
-    """Whether a payload lacks a field or has one too many, rather than a wrong value."""
-    if "missing required field" in said or "contains unknown field" in said:
+def _is_about_names(error: ValueError, message: str) -> bool:
+    """Whether a field is missing or unknown, rather than a value wrong."""
+    if "missing required field" in message or "contains unknown field" in message:
         return True
-    details = getattr(error.__cause__, "errors", None)  # pydantic's
+    details = getattr(error.__cause__, "errors", None)  # of a pydantic error
     if not callable(details):
         return False
-    kinds = {one.get("type") for one in cast("list[dict[str, Any]]", details())}
+    kinds = {detail.get("type") for detail in cast("list[dict[str, Any]]", details())}
     return bool(kinds) and kinds <= {"missing", "extra_forbidden"}
 
 
 def check_job_type(name: str) -> str:
-    """Refuse a name that the database would refuse, with a sentence that says why."""
+    """Refuse a name that the database would refuse."""
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(f"a job type is text, not {type(name).__name__}")
+        raise BadInput(f"a job type must be text, not {type(name).__name__}")
     if not 1 <= len(name) <= 200:
-        raise BadInput(f"a job type has 1 to 200 characters, this one has {len(name)}")
+        raise BadInput(f"a job type must have 1 to 200 characters, this one has {len(name)}")
     if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in name):
-        raise BadInput(f"a job type has no control characters, this one does: {name!r}")
+        raise BadInput(f"a job type must have no control characters, this one does: {name!r}")
     if any(0xD800 <= ord(c) < 0xE000 for c in name):
-        raise BadInput("a job type is text, this one has half a surrogate pair")
+        raise BadInput("a job type must be text, this one has half a surrogate pair")
     return name
 
 
-def _way_to_run(function: Callable[..., Any], asked: Run | None) -> Run:
+def _run_mode(function: Callable[..., Any], run: Run | None) -> Run:
     is_async = inspect.iscoroutinefunction(function)
-    if asked is None:
+    if run is None:
         return "async" if is_async else "thread"
-    if asked not in typing.get_args(Run):
-        raise BadInput(f'run must be "async", "thread" or "process", not {asked!r}')
-    if asked == "async" and not is_async:
+    if run not in typing.get_args(Run):
+        raise BadInput(f'run must be "async", "thread" or "process", not {run!r}')
+    if run == "async" and not is_async:
         raise BadInput(f"{function.__qualname__} is a plain function: run it as thread or process")
-    if asked == "thread" and is_async:
+    if run == "thread" and is_async:
         raise BadInput(f"{function.__qualname__} is async: run it as async or process")
-    return asked
+    return run
 
 
 def _parameters(
     function: Callable[..., Any], context: type
 ) -> tuple[dict[str, inspect.Parameter], str | None]:
-    """Split a function's parameters into the payload's and the name of the context's."""
+    """Return the parameters of the payload, and the name of the context parameter."""
     hints = _hints(function)
-    wanted: dict[str, inspect.Parameter] = {}
+    parameters: dict[str, inspect.Parameter] = {}
     context_name: str | None = None
     for position, (name, parameter) in enumerate(parameters_of(function).items()):
         if parameter.kind in (
@@ -260,15 +260,15 @@ def _parameters(
             parameter.POSITIONAL_ONLY,
         ):
             raise BadInput(
-                f"{function.__qualname__}: a payload is named arguments, so *args, **kwargs and "
-                f"positional-only parameters cannot be filled ({parameter})"
+                f"{function.__qualname__}: a payload has named arguments only: replace *args, "
+                f"**kwargs and positional-only parameters by named ones ({parameter})"
             )
         hint = hints.get(name, Any)
         if isinstance(hint, type) and issubclass(hint, context):
             if context_name is not None:
                 raise BadInput(
                     f"{function.__qualname__}: {context_name} and {name} are both annotated "
-                    f"{context.__name__}: a job has one"
+                    f"{context.__name__}: remove one of them"
                 )
             context_name = name
             continue
@@ -283,8 +283,8 @@ def _parameters(
                 f"the payload. Write {name}: {context.__name__} (from howdah import "
                 f"{context.__name__}), or give it the type of that argument"
             )
-        wanted[name] = parameter.replace(annotation=hint)
-    return wanted, context_name
+        parameters[name] = parameter.replace(annotation=hint)
+    return parameters, context_name
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -292,29 +292,29 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         return typing.get_type_hints(function, include_extras=True)
     except NameError as error:
         raise BadInput(
-            f"{function.__qualname__} has an annotation that cannot be looked up: {error}. "
+            f"{function.__qualname__} has an annotation with an unknown name: {error}. "
             "Import the name where the function is defined, not only for type checking."
         ) from None
     except Exception as error:
         raise BadInput(
-            f"{function.__qualname__} has an annotation that is no type: {describe(error)}"
+            f"{function.__qualname__} has an annotation that is not a type: {describe(error)}"
         ) from None
 
 
 def _parts(hint: object) -> tuple[object, ...]:
-    """Return the types that a union is made of."""
+    """Return the members of a union; none for another type."""
     is_union = typing.get_origin(hint) in (typing.Union, UnionType)
     return typing.get_args(hint) if is_union else ()
 
 
 def _decoder(
     function: Callable[..., Any],
-    shape: type[msgspec.Struct],
+    struct: type[msgspec.Struct],
     parameters: Mapping[str, inspect.Parameter],
 ) -> msgspec.json.Decoder[Any]:
-    """Make the decoder of a payload; name the parameter whose annotation cannot be decoded."""
+    """Make the decoder of a payload; the error names the parameter that cannot be decoded."""
     try:
-        return payload.decoder_for(shape)
+        return payload.decoder_for(struct)
     except Exception as error:
         for name, parameter in parameters.items():
             try:
@@ -327,20 +327,21 @@ def _decoder(
 def _no_decoder(
     function: Callable[..., Any], name: str, annotation: object, reason: Exception
 ) -> BadInput:
-    said = reason_of(reason).partition("\n")[0].removesuffix(" is not supported")
+    message = reason_of(reason).partition("\n")[0].removesuffix(" is not supported")
     shown_type = annotation.__name__ if isinstance(annotation, type) else str(annotation)
     how = (
-        "JSON cannot tell its members apart: take one of them alone, or Any and tell them apart "
+        "JSON cannot tell its members apart: use one of them alone, or Any and distinguish them "
         "in the function"
-        if _parts(annotation) or "union" in said.lower()
-        else "take a type that JSON has, or Any"
+        if _parts(annotation) or "union" in message.lower()
+        else "use a type that JSON has, or Any"
     )
     return BadInput(
-        f"{function.__qualname__}: no payload can fill {name}: {shown_type}. {how} ({said})"
+        f"{function.__qualname__}: {name}: {shown_type} cannot be decoded from JSON: "
+        f"{how} ({message})"
     )
 
 
-def _shape(
+def _struct(
     function: Callable[..., Any], job_type: str, parameters: Mapping[str, inspect.Parameter]
 ) -> type[msgspec.Struct]:
     """Make the struct that the payload is decoded into."""

@@ -1,8 +1,7 @@
-"""Histogram: times counted in fixed classes, from half a millisecond to nineteen hours.
+"""Histogram: count times in fixed cells, from half a millisecond to nineteen hours.
 
-Two neighbouring bounds differ by the factor √2, so a quantile that is read from the classes is
-off by a fifth at most. The classes are the same for every worker and every version: howdah.measures
-and this file must agree.
+Two neighbouring bounds differ by the factor √2, so a quantile is wrong by a fifth at most. The
+cells are the same for every worker and every version: howdah.measures stores them.
 """
 
 from __future__ import annotations
@@ -18,30 +17,30 @@ BOUNDS = tuple(0.0005 * 2 ** (n / 2) for n in range(CELLS - 1))  # seconds; the 
 
 
 def cell_of(seconds: float) -> int:
-    """Say in which cell a time is counted: the first whose bound is not below it."""
+    """Return the cell of a time: the first whose bound is not below it."""
     return bisect_left(BOUNDS, seconds)
 
 
 def quantile(cells: Sequence[int], share: float) -> float | None:
-    """Read the time that this share of all did not exceed; None where nothing was counted."""
+    """Return the time that this share of all jobs did not exceed; None if nothing was counted."""
     total = sum(cells)
     if not total:
         return None
-    wanted, below = share * total, 0
+    rank, below = share * total, 0
     for n, jobs in enumerate(cells):
-        if jobs and below + jobs >= wanted:
+        if jobs and below + jobs >= rank:
             if n == 0:
-                return BOUNDS[0] * (wanted - below) / jobs
+                return BOUNDS[0] * (rank - below) / jobs
             if n == CELLS - 1:
                 return BOUNDS[-1]
-            # even on the scale of the classes, which is logarithmic
-            return BOUNDS[n - 1] * 2 ** ((wanted - below) / jobs / 2)
+            # interpolate on the logarithmic scale of the cells
+            return BOUNDS[n - 1] * 2 ** ((rank - below) / jobs / 2)
         below += jobs
-    raise AssertionError("a share of all is reached by then")
+    raise AssertionError("the sum of all cells reaches every rank")
 
 
 class Times(msgspec.Struct, frozen=True):
-    """How long something took: of so many, the median, one in a hundred, and the mean."""
+    """How long something took: the number of jobs, the median, the 99th percentile, the mean."""
 
     jobs: int = 0
     p50: timedelta | None = None
@@ -50,7 +49,7 @@ class Times(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, cells: Sequence[int], seconds: float) -> Times:
-        """Read them from a histogram and the sum of all times."""
+        """Compute them from a histogram and the sum of all times."""
         jobs = sum(cells)
         if not jobs:
             return cls()

@@ -1,12 +1,12 @@
-"""Job: the values that travel the path, from a draft to a row read back.
+"""Job: the forms that a job has on its way.
 
-    Draft   what a caller hands over         enqueue
-    Claim   what a worker was handed         claim → run → settle
-    Job     a row of `jobs` as it stands     observe
+    Draft   what a caller enqueues          enqueue
+    Claim   what a worker has claimed       claim → run → settle
+    Job     a row of howdah.jobs            observe
 
-A *lease* is what proves an attempt: the job, the worker it was handed to, and which
-attempt it is. `claim` hands it out and every settling verb asks it back. Payloads travel as
-encoded JSON and are decoded once, into the handler's own parameter types.
+A *lease* proves that an attempt is the current one: the job, its worker, and the number of the
+attempt. `claim` creates it and every settling verb requires it. Payloads are encoded JSON until the
+handler's parameter types decode them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from howdah.states import State
 
 
 class Priority(IntEnum):
-    """The named priorities; any other integer is as good. Higher goes first."""
+    """Named priorities; any other integer works, too. Higher ones run first."""
 
-    EXPLICIT = 150  # a user asked for it
-    DISCOVERED = 100  # the system found it; the default
-    BACKFILL = 30  # whenever there is time
+    EXPLICIT = 150  # a user asked for the job
+    DISCOVERED = 100  # a program found the work; the default
+    BACKFILL = 30  # work that can wait
 
 
 DEFAULT_PRIORITY = int(Priority.DISCOVERED)
@@ -35,18 +35,18 @@ DEFAULT_MAX_ATTEMPTS = 3
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def moment(seconds: float) -> datetime:
-    """Make an instant of seconds since 1970, exact to the microsecond from 1834 to 2105."""
+def from_epoch(seconds: float) -> datetime:
+    """Convert seconds since 1970, exact to the microsecond from 1834 to 2105."""
     return _1970 + timedelta(seconds=seconds)
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A job that is not handed over yet. It knows its id already."""
+    """A job that is not enqueued yet. It has its id already."""
 
     id: UUID
     job_type: str
     data: str
-    priority: int | None = None  # None: as the workers of its type have registered it
+    priority: int | None = None  # None: the value that workers registered for its type
     max_attempts: int | None = None  # the same
     run_at: datetime | None = None
     delay: timedelta | None = None
@@ -54,7 +54,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """What proves an attempt."""
+    """Proves that an attempt is the current one."""
 
     id: UUID
     worker_id: str
@@ -62,10 +62,10 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A job in a worker's hands, with no more of it than a worker needs.
+    """A job that a worker has claimed, with only the fields that a worker needs.
 
-    Its instants are seconds since 1970: to make three datetimes of every job was an eighth of what
-    a worker does for one that does nothing.
+    Its instants are seconds since 1970: three datetimes per job took an eighth of a worker's time
+    for a job that does nothing.
     """
 
     id: UUID
@@ -77,15 +77,11 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     ready_at: float
     created_at: float
     claimed_at: float
-    trace: str | None = None  # only where the queue is traced
-
-    @property
-    def last_attempt(self) -> bool:
-        return self.attempt >= self.max_attempts
+    trace: str | None = None  # only if the queue is traced
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of `jobs`, as it stood when it was read."""
+    """A row of howdah.jobs, as it was read."""
 
     id: UUID
     job_type: str
@@ -109,5 +105,5 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lease(self) -> Lease:
-        """The lease of the attempt this row was read in."""
+        """The lease of the attempt at the time of reading."""
         return Lease(self.id, self.worker_id or "", self.attempts)

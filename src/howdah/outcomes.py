@@ -1,8 +1,8 @@
-"""Outcomes: how an attempt can end, as values.
+"""Outcomes: the ways in which an attempt can end, as values.
 
-A handler ends well by returning anything else, and in one of these ways by returning or
-raising it. `settle` gives every outcome its verb, in one `match` that the type checker keeps
-complete. They are exceptions so that a function far below the handler can raise them.
+A handler returns or raises Retry, Snooze, Fail or Cancel to end that way; if it returns anything
+else, the job completes. These are exceptions, so any function that the handler calls can raise
+them. `settle` maps every outcome to its verb, in one `match` that the type checker keeps complete.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from howdah.text.reasons import name_of, reason_from
 
 
 class Complete(msgspec.Struct, frozen=True, gc=False):
-    """It ended well. `result` is encoded JSON, or None where there was nothing to say."""
+    """The handler returned. `result` is encoded JSON, or None if it returned None."""
 
     result: str | None = None
 
 
-class _Say(Exception):
-    """What a handler may raise or return to decide about its own attempt.
+class _Decision(Exception):
+    """An outcome that a handler may raise or return.
 
-    The reason is text, an exception or any other object: kept is what can be read.
+    The reason is text, an exception or any other object; it is stored as text.
     """
 
     def __init__(self, reason: object = "") -> None:
@@ -37,12 +37,12 @@ class _Say(Exception):
 
 
 def check_after(outcome: object, after: object) -> timedelta:
-    """Return the wait that a handler asked for, checked."""
+    """Check the wait that a handler asked for."""
     return check_wait(f"after in {name_of(type(outcome))}(…)", after)
 
 
-class Retry(_Say):
-    """This attempt failed; try again `after` this long, or by the job's backoff."""
+class Retry(_Decision):
+    """The attempt failed; retry after `after`, or after the backoff of the job type."""
 
     def __init__(self, reason: object = "", *, after: timedelta | float | None = None) -> None:
         super().__init__(reason)
@@ -50,35 +50,35 @@ class Retry(_Say):
         self.traceback: str | None = None
 
 
-class Snooze(_Say):
-    """Not now: come back `after` this long. The attempt does not count."""
+class Snooze(_Decision):
+    """Run the job again after `after`. The attempt does not count."""
 
     def __init__(self, after: timedelta | float, reason: object = "") -> None:
         super().__init__(reason)
         self.after: timedelta = check_after(self, after)
 
 
-class Fail(_Say):
-    """This failed, and trying again would not help."""
+class Fail(_Decision):
+    """The job failed, and a retry would not help."""
 
     def __init__(self, reason: object = "", *, traceback: str | None = None) -> None:
         super().__init__(reason)
         self.traceback = traceback
 
 
-class Cancel(_Say):
-    """Nobody needs this any more."""
+class Cancel(_Decision):
+    """The job is not needed any more."""
 
 
 class Release(msgspec.Struct, frozen=True, gc=False):
-    """Handed back unrun: the worker stops, or cannot start it soon."""
+    """The job was not run, because the worker stops or cannot start it soon."""
 
 
 class HandBack(msgspec.Struct, frozen=True, gc=False):
-    """Handed back because this worker cannot read its payload; one with other code may.
+    """This worker cannot read the payload; a worker with other code may.
 
-    `signature` is that of this worker's code where only other code helps: if this is the newest,
-    the job fails.
+    `signature` is the signature of this worker's code if only other code can help: if it is the
+    newest one, the job fails.
     """
 
     reason: str
@@ -93,5 +93,5 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
 
     claim: Claim
     outcome: Outcome
-    began: float | None = None  # time.monotonic() when the handler was called; None: it never was
-    ended: float | None = None  # and when it had returned or raised
+    began: float | None = None  # time.monotonic() when the handler was called; None: never
+    ended: float | None = None  # time.monotonic() when it returned or raised

@@ -1,8 +1,8 @@
-"""Payload: Python values to JSON and back, refusing what a database could not keep.
+"""Payload: encode Python values as JSON that jsonb can store, and decode them.
 
-Encoding is one pass in C for good input. What JSON or jsonb cannot hold is told apart only
-when the encoded bytes give cause: `null` may have been a NaN, an escaped zero may be a NUL,
-many brackets may be deep nesting. Nothing is ever pickled.
+Good input is encoded in one pass in C. Values that JSON or jsonb cannot store are searched only if
+the encoded text may hold one: `null` may have been a NaN, an escaped zero may be a NUL, many
+brackets may be deep nesting. Nothing is ever pickled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCALARS = (str, int, float, bool)
 
 
 def _plain(value: object) -> object:
-    """Turn what msgspec does not know into what it does: pydantic models, sets are its own."""
+    """Convert pydantic models, which msgspec does not know."""
     dump = cast("Callable[..., object] | None", getattr(value, "model_dump", None))
     if dump is not None:
         return dump(mode="json")
@@ -34,16 +34,16 @@ def _plain(value: object) -> object:
 
 
 class NotFromJson(ValueError):
-    """A type that cannot be made from JSON."""
+    """A type that cannot be decoded from JSON."""
 
 
 def _model(kind: type, value: object) -> object:
-    """Make a pydantic model of a handler's parameter; everything else msgspec makes itself."""
+    """Make a pydantic model; msgspec calls this only for types that it does not know."""
     validate = cast("Callable[[object], object] | None", getattr(kind, "model_validate", None))
     if validate is not None:
         return validate(value)
     raise NotFromJson(
-        f"{kind.__name__} cannot be made of JSON; annotate it as Any, or as a type that can"
+        f"{kind.__name__} cannot be decoded from JSON; annotate it as Any, or as a type that can"
     )
 
 
@@ -51,7 +51,7 @@ _encoder = msgspec.json.Encoder(enc_hook=_plain)
 
 
 def encode(value: object, what: str, *, limit: int | None = None) -> str:
-    """Encode one value as JSON; `what` names it in the error, should it be refused."""
+    """Encode one value as JSON; `what` names it in error messages."""
     try:
         raw = _encoder.encode(value)
     except RecursionError:
@@ -59,15 +59,15 @@ def encode(value: object, what: str, *, limit: int | None = None) -> str:
     except UnicodeEncodeError:
         raise BadInput(f"{what} contains half a surrogate pair, which is not text") from None
     except (TypeError, NotImplementedError, ValueError, OverflowError) as error:
-        raise BadInput(f"{what} is not JSON: {_culprit(value) or reason_of(error)}") from None
-    except Exception as error:  # a model's own: whoever made the value is to blame
-        raise BadInput(f"{what} cannot be made JSON: {describe(error)}") from error
+        raise BadInput(f"{what} is not JSON: {_bad_part(value) or reason_of(error)}") from None
+    except Exception as error:  # raised by a model of the user
+        raise BadInput(f"{what} cannot be encoded as JSON: {describe(error)}") from error
     if limit is not None and len(raw) > limit:
         raise _too_large(what, len(raw), limit)
     if limit is not None and type(value) not in _SCALARS:
         read(raw, what)
     try:
-        text = raw.decode()  # in which Python searches faster than in bytes
+        text = raw.decode()  # Python searches faster in str than in bytes
     except UnicodeDecodeError:
         raise BadInput(f"{what} contains bytes that are not UTF-8") from None
     if "null" in text or "\\u0000" in text or text.count("{") + text.count("[") > MAX_DEPTH:
@@ -75,32 +75,32 @@ def encode(value: object, what: str, *, limit: int | None = None) -> str:
     return text
 
 
-def _culprit(value: object) -> str | None:
-    """Say which part of a value JSON does not have, and what to write instead."""
+def _bad_part(value: object) -> str | None:
+    """Say which part of a value is not JSON, and what to write instead."""
     try:
-        where, part = _refused_part(value)
-    except BaseException:  # parts of a user's own may raise anything
+        path, part = _find_bad_part(value)
+    except BaseException:  # objects of the user may raise anything
         return None
     if isinstance(part, _SCALARS):
         return None
     kind = name_of(type(part))
-    return f"{where or 'it'} is of type {kind}: {_instead(part, where)}"
+    return f"{path or 'it'} is of type {kind}: {_instead(part, path)}"
 
 
-def _refused_part(value: object) -> tuple[str, object]:
-    """Find the innermost part that cannot be encoded; returns the way to it, and itself."""
-    where = ""
+def _find_bad_part(value: object) -> tuple[str, object]:
+    """Find the innermost part that cannot be encoded; returns its path and the part."""
+    path = ""
     for _ in range(MAX_DEPTH):
         for name, part in _parts_of(value):
             try:
                 _encoder.encode(part)
             except Exception:
-                dotted = f".{name}" if where and not name.startswith("[") else name
-                where, value = where + dotted, part
+                dotted = f".{name}" if path and not name.startswith("[") else name
+                path, value = path + dotted, part
                 break
         else:
             break
-    return where, value
+    return path, value
 
 
 def _parts_of(value: Any) -> Iterator[tuple[str, object]]:
@@ -118,15 +118,15 @@ def _parts_of(value: Any) -> Iterator[tuple[str, object]]:
             yield field.name, getattr(value, field.name)
 
 
-def _instead(part: object, where: str) -> str:
+def _instead(part: object, path: str) -> str:
     if isinstance(part, os.PathLike):
-        return f"give str({where or '…'}), and take str"
+        return f"give str({path or '…'}), and take str"
     if inspect.isawaitable(part):
         if inspect.iscoroutine(part):
-            part.close()  # nobody will await it
+            part.close()  # else Python warns that it was never awaited
         return "await it first"
     if isinstance(part, Iterator | AsyncIterator | range):
-        return f"give list({where or '…'})"
+        return f"give list({path or '…'})"
     if isinstance(part, Mapping):
         return "its keys must be text"
     if isinstance(part, set | frozenset):
@@ -134,17 +134,17 @@ def _instead(part: object, where: str) -> str:
     if isinstance(part, type) or callable(part):
         return "give its name, or what it returns"
     if hasattr(part, "pk"):
-        return f"give its key ({where or '…'}.pk), and load it in the job"
-    return "give what identifies it, such as an id, or a dict of its fields"
+        return f"give its key ({path or '…'}.pk), and load it in the job"
+    return "give its id, or a dict of its fields"
 
 
-def encode_anew(text: str, what: str, *, limit: int) -> str:
-    """Encode JSON anew that somebody else has encoded; refuse what we would not have encoded."""
+def reencode(text: str, what: str, *, limit: int) -> str:
+    """Check JSON that another process has encoded, by decoding and encoding it."""
     return encode(read(text, what), what, limit=limit)
 
 
 def read(text: str | bytes, what: str) -> Any:
-    """Read JSON that somebody else has written; a `msgspec.Raw` is such a piece, too."""
+    """Decode JSON that comes from elsewhere; raises BadInput if it is not JSON."""
     try:
         return msgspec.json.decode(text)
     except RecursionError:
@@ -154,13 +154,13 @@ def read(text: str | bytes, what: str) -> Any:
 
 
 def check_size(data: str, what: str, limit: int) -> None:
-    """Refuse an encoded value above the limit, measured as the database measures it."""
+    """Refuse an encoded value above the limit; the size is that of the database."""
     if (size := _stored_size(data)) > limit:
         raise _too_large(what, size, limit)
 
 
 def _stored_size(data: str) -> int:
-    """Count the bytes of a document as jsonb prints it: with a blank after each , and :."""
+    """Count the bytes of a document as jsonb prints it: with a space after each , and :."""
     spaced = json.dumps(msgspec.json.decode(data), ensure_ascii=False)
     return len(spaced.encode())
 
@@ -177,10 +177,12 @@ def _refuse_unstorable(value: object, what: str, depth: int) -> None:
         raise BadInput(f"{what} is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise BadInput(f"{what} contains {value}, which JSON cannot hold")
+            raise BadInput(f"{what} contains {value}, which JSON cannot hold: give None instead")
     elif isinstance(value, str):
         if "\0" in value:
-            raise BadInput(f"{what} contains a NUL character, which PostgreSQL cannot hold")
+            raise BadInput(
+                f"{what} contains a NUL character, which PostgreSQL cannot hold: remove it"
+            )
     elif isinstance(value, Mapping):
         for key, item in cast("Mapping[object, object]", value).items():
             _refuse_unstorable(key, what, depth)
@@ -201,18 +203,17 @@ def _refuse_unstorable(value: object, what: str, depth: int) -> None:
 
 
 def is_text(text: str) -> bool:
-    """Whether PostgreSQL can keep this as text: no NUL, no half of a surrogate pair."""
+    """Whether PostgreSQL can store this text: no NUL, no half of a surrogate pair."""
     try:
-        return b"\0" not in str.encode(text)  # of str itself: a subclass may have another
+        return b"\0" not in str.encode(text)  # not text.encode: a subclass may override it
     except UnicodeEncodeError:
         return False
 
 
 def decode(raw: str | None) -> Any:
-    """Decode JSON as it came from the database; what Python cannot read stays text.
+    """Decode JSON from the database; a document that Python cannot decode is returned as text.
 
-    That is what is nested too deep, and what has a number of more than 4,300 digits, or one that
-    no float can hold.
+    Such a document is nested too deep, or has a number that is too long or too large for Python.
     """
     if raw is None:
         return None
@@ -223,5 +224,5 @@ def decode(raw: str | None) -> Any:
 
 
 def decoder_for(kind: Any) -> msgspec.json.Decoder[Any]:
-    """Make a decoder into a type; refuses types that cannot be made from JSON."""
+    """Make a decoder for a type; refuses types that cannot be decoded from JSON."""
     return msgspec.json.Decoder(kind, dec_hook=_model)

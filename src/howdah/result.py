@@ -1,11 +1,11 @@
-"""Result: what a function returned, made again as its annotation says.
+"""Result: decode the result of a job into the return annotation of its function.
 
-Comes after   the job's end, with its result as plain JSON
+Comes after   the end of the job, with its result as plain JSON
 Comes before  `handle.result()`
 
-A result is stored as JSON. Where the function is known, it is decoded into the return annotation:
-dataclasses, models, datetimes and whatever else a payload may have. Where the annotation says
-nothing, or names what cannot be made from JSON, the result stays plain JSON.
+A result is stored as JSON. If the function is known, the result is decoded into its return
+annotation: dataclasses, models, datetimes and all other types that a payload may have. If there is
+no annotation, or JSON cannot be decoded into it, the result stays plain JSON.
 """
 
 from __future__ import annotations
@@ -24,54 +24,54 @@ from howdah.outcomes import Cancel, Fail, Retry, Snooze
 from howdah.text.reasons import describe, reason_of
 
 _OUTCOMES = (Cancel, Fail, Retry, Snooze)
-_NOTHING_SAID = (Any, None, type(None), object, typing.NoReturn, typing.Never)
-_AWAITED = (collections.abc.Awaitable, collections.abc.Coroutine)
+_NO_TYPE = (Any, None, type(None), object, typing.NoReturn, typing.Never)
+_AWAITABLES = (collections.abc.Awaitable, collections.abc.Coroutine)
 
 
 class ResultType:
-    """What one function returns."""
+    """The return type of one function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         try:
             hints = typing.get_type_hints(function, include_extras=True)
-        except Exception:  # a name that is not there at run time
+        except Exception:  # for example a name that exists only for type checking
             hints = {}
         kind = _without_outcomes(_awaited(hints.get("return", Any)))
         self._name = kind.__name__ if isinstance(kind, type) else str(kind)
         self._decoders = _decoders(kind)
 
     def decode(self, result: object, job: str) -> Any:
-        """Make the value again; raises ResultDoesNotFit, naming the job."""
+        """Decode a result; raises ResultDoesNotFit, with the name of the job."""
         if not self._decoders:
             return result
         encoded = msgspec.json.encode(result)
-        refusals: list[Exception] = []
+        errors: list[Exception] = []
         for decoder in self._decoders:
             try:
                 value = decoder.decode(encoded)
                 if len(self._decoders) == 1 or _encodes_as(value, result):
                     return value
-            except Exception as error:  # a type's own checks may raise anything
+            except Exception as error:  # the checks of a user's type may raise anything
                 if isinstance(error.__cause__, payload.NotFromJson):
                     return result
-                refusals.append(error)
+                errors.append(error)
         raise ResultDoesNotFit(
-            f"{job} returned what does not fit {self._name}: {_said(refusals)}. "
+            f"the result of {job} does not fit {self._name}: {_first_reason(errors)}. "
             "The error's `result`, and `handle.job()`, have it as plain JSON",
             result,
         )
 
 
-def _said(refusals: list[Exception]) -> str:
-    if not refusals:
+def _first_reason(errors: list[Exception]) -> str:
+    if not errors:
         return "no member of the union gives the same JSON"
-    error = refusals[0]
+    error = errors[0]
     return reason_of(error) if isinstance(error, ValueError) else describe(error)
 
 
 def _awaited(kind: Any) -> Any:
-    """Return what awaiting gives, of a plain function that returns something to await."""
-    if typing.get_origin(kind) in _AWAITED:
+    """Return the type inside an Awaitable or Coroutine."""
+    if typing.get_origin(kind) in _AWAITABLES:
         return typing.get_args(kind)[-1]
     return kind
 
@@ -82,29 +82,29 @@ def _members(kind: Any) -> tuple[Any, ...]:
 
 
 def _without_outcomes(kind: Any) -> Any:
-    """Leave out what decides about an attempt (`-> Receipt | Retry`): it is never a result."""
+    """Leave outcomes out of a union (`-> Receipt | Retry`): they are never a result."""
     members = _members(kind)
-    kept = tuple(each for each in members if each not in _OUTCOMES)
-    if len(kept) == len(members):
+    results = tuple(member for member in members if member not in _OUTCOMES)
+    if len(results) == len(members):
         return kind
-    return typing.Union[kept] if kept else None  # noqa: UP007 - made at run time
+    return typing.Union[results] if results else None  # noqa: UP007 - made at run time
 
 
 def _decoders(kind: Any) -> list[msgspec.json.Decoder[Any]]:
-    """Make the decoders: one, or one for each member of a union that one alone cannot tell apart.
+    """Make one decoder, or one per member of a union that a single decoder cannot distinguish.
 
-    None where the annotation says nothing, or where it cannot be made from JSON.
+    The list is empty if there is no annotation, or if JSON cannot be decoded into it.
     """
-    if kind in _NOTHING_SAID:
+    if kind in _NO_TYPE:
         return []
     try:
         return [payload.decoder_for(kind)]
-    except Exception:  # TypeError of msgspec, or whatever a type raises when it is looked at
+    except Exception:  # a TypeError of msgspec, or any error of a user's type
         members = _members(kind)
     if len(members) == 1:
         return []
     try:
-        return [payload.decoder_for(each) for each in members]
+        return [payload.decoder_for(member) for member in members]
     except Exception:
         return []
 

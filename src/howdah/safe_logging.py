@@ -1,8 +1,8 @@
-"""Logs: loggers whose handlers and filters cannot stop what they are told about.
+"""Safe logging: loggers that never raise.
 
-A handler or a filter of the program's own may raise, for one job's text or for every line. A worker
-must settle its jobs all the same, so such an error is printed, as `logging` prints its own, and
-goes no further.
+A logging handler or filter of the user's program may raise, for one job's text or for every line.
+The worker must still settle its jobs. So such an error is printed to stderr, as `logging` does with
+its own errors, and is not raised.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Log(logging.LoggerAdapter[logging.Logger]):
     def ended(
         self, level: int, claim: Claim, traceback: str | None, msg: str, *args: object
     ) -> None:
-        """Log how an attempt ended: the record has its job, and the traceback as it is stored."""
+        """Log the end of an attempt: the record has the job, and the stored traceback."""
         if not self.logger.isEnabledFor(level):
             return
         try:
-            found = {"job_id": str(claim.id), "job_type": claim.job_type, "attempt": claim.attempt}
+            extra = {"job_id": str(claim.id), "job_type": claim.job_type, "attempt": claim.attempt}
             file, line, function, _ = self.logger.findCaller(stacklevel=2)
             record = self.logger.makeRecord(
-                self.logger.name, level, file, line, msg, args, None, function, found
+                self.logger.name, level, file, line, msg, args, None, function, extra
             )
             if traceback is not None:
-                record.exc_text = clean(traceback)  # where every formatter looks for it
+                record.exc_text = clean(traceback)  # every formatter prints this attribute
             self.logger.handle(record)
         except Exception:
             _print_error()

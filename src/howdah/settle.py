@@ -1,14 +1,14 @@
-"""Settle: tell the store how each attempt ended, in batches, until it is told.
+"""Settle: write how each attempt ended, in batches, until it is written.
 
-Comes after   run/      which hands over one `Ending` per attempt
+Comes after   run/      which adds one `Ending` per attempt to `InHand`
 Comes before  observe/  which reads what was written
 In SQL        sql/60_settle/, one file per verb
 
-While one batch is on its way the next one gathers, so batches grow with the load; where too much
-waits, nothing is claimed. When the database is away, endings are kept and sent again; every one
-carries its lease, so a late one changes nothing. The store answers with the ids it moved: an id
-that does not come back was stale, the job was cancelled or given to somebody else. A refusal of one
-job's values fails that job; one that concerns every job ends the worker: its jobs are recovered.
+While one batch is under way the next one collects, so batches grow with the load. When the database
+is away, endings are kept and sent again. Each carries its lease, so a late one changes nothing. The
+store returns the ids that it moved. An id that is missing was stale: the job was cancelled or given
+to another worker. If one job's values are refused, that job fails. If every job is refused, the
+worker stops, and its jobs are recovered.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import assert_never
 from uuid import UUID
 
 from howdah.errors import HowdahError
+from howdah.growing_pause import GrowingPause
+from howdah.in_hand import InHand, LeaseKey, Running
 from howdah.outcomes import (
     Cancel,
     Complete,
@@ -43,14 +45,13 @@ from howdah.text.reasons import describe, reason_of, shortened
 
 _log = log_named("howdah.settle")
 
-BATCH = 2000  # what a claim brings: with less, endings pile up behind fast jobs
-BACKLOG = 1000  # endings that may wait: what is not written down would run again after a crash
-SMALL = 100  # endings that are worth a moment's wait for more
+BATCH = 2000  # what a claim brings: with smaller batches, the endings of fast jobs would pile up
+SMALL = 100  # endings: a smaller batch waits for a moment, because more may come
+GATHER = 0.003  # seconds: that moment
 SHORT = 100  # characters of a result in the log
-GATHER = 0.003  # seconds: that moment, where claimed jobs are still to run
 
-Refused = MutableMapping[tuple[UUID, int], str]  # by job and attempt: why an event is lost
-Measure = Callable[[Verb, Sequence[Ending], dict[UUID, State | None], float], None]
+Refused = MutableMapping[LeaseKey, str]  # why an event of an attempt could not be stored
+OnSettled = Callable[[Verb, Sequence[Ending], dict[UUID, State | None], float], None]
 
 
 def verb_for(outcome: Outcome) -> Verb:
@@ -89,144 +90,126 @@ def _fail_unreported(batches: dict[Verb, list[Ending]], refused: Refused) -> Non
 
 
 class Settler:
-    """Gathers endings and writes them down."""
+    """Writes the endings of one worker."""
 
     def __init__(
         self,
         store: Store,
         worker_id: str,
-        before: Callable[[], Awaitable[Refused | None]],
-        unsure: Callable[[], bool],
-        measure: Measure | None = None,
-        more: Callable[[], bool] = lambda: False,
+        in_hand: InHand[Running],
+        flush_reports: Callable[[], Awaitable[Refused]],
+        release_unanswered: Callable[[], None],
+        on_settled: Sequence[OnSettled] = (),
         *,
         log_jobs: bool = False,
     ) -> None:
         self._store = store
         self._worker_id = worker_id
-        self._before = before  # writes the reports of jobs that end; says what was refused of them
-        self._unsure = unsure  # a release got no answer; whether somebody else sees to it
-        self._measure = measure  # hears of every batch once it is written down
-        self._more = more  # whether jobs are held that have still to run
-        self._log_jobs = log_jobs  # whether every end is worth a line, also a good one
-        self._waiting: deque[Ending] = deque()
-        self._sending: dict[Verb, list[Ending]] = {}
-        self._work = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self.broken: bool = False  # nothing more is written down: see run
+        self._in_hand = in_hand
+        self._flush_reports = flush_reports  # returns which events were refused
+        self._release_unanswered = release_unanswered  # a release got no answer: find its jobs
+        self._on_settled = on_settled  # called with every batch that was written
+        self._log_jobs = log_jobs  # whether to log every end, also a good one
         self.settled: int = 0
         self.stale: int = 0
 
-    def add(self, ending: Ending) -> None:
-        if not self._waiting:  # else both are so already
-            self._work.set()
-            if not self.broken:
-                self._idle.clear()
-        self._waiting.append(ending)
-
-    @property
-    def behind(self) -> bool:
-        """Whether so much waits to be written down that no more should be claimed."""
-        return len(self._waiting) > BACKLOG
-
-    def held(self) -> list[tuple[UUID, int]]:
-        """Return the attempts whose endings are not known to be written down."""
-        sending = (ending for endings in self._sending.values() for ending in endings)
-        return [(one.claim.id, one.claim.attempt) for one in (*self._waiting, *sending)]
-
     async def flushed(self) -> None:
-        """Wait until everything added so far is written down, or never will be."""
-        await self._idle.wait()
-        if self.broken:
-            await self._write_what_can_be()
+        """Wait until every ending added so far is written, or never will be."""
+        await self._in_hand.wait_until_written()
+        if self._in_hand.broken:
+            await self._write_possible()
 
     async def run(self) -> None:
-        """Write endings down for as long as the worker lives."""
-        wait = 0.05
+        """Write endings for as long as the worker lives."""
+        in_hand = self._in_hand
+        pause = GrowingPause(0.05, 5.0)
         while True:
-            await self._work.wait()
-            if len(self._waiting) < SMALL and self._more():
+            await in_hand.wait_for_endings()
+            if len(in_hand.endings) < SMALL and in_hand.has_ready:
                 await asyncio.sleep(GATHER)
-            batches: defaultdict[Verb, list[Ending]] = defaultdict(list)
-            self._sending = batches
-            completed: list[Ending] = []
-            take = self._waiting.popleft
-            for _ in range(min(BATCH, len(self._waiting))):
-                ending = take()
-                if type(ending.outcome) is Complete:  # what most are, without a step between
-                    completed.append(ending)
-                else:
-                    batches[verb_for(ending.outcome)].append(ending)
-            if completed:
-                batches[Verb.COMPLETE] = completed
+            batches = in_hand.sending = self._next_batches()
             try:
-                if refused := await self._before():
+                if refused := await self._flush_reports():
                     _fail_unreported(batches, refused)
                 await self._settle(batches)
-                wait = 0.05
+                pause.reset()
             except HowdahError as error:
                 if not transient(error):
-                    self._waiting.extendleft(one for batch in batches.values() for one in batch)
+                    in_hand.endings.extendleft(e for batch in batches.values() for e in batch)
                     batches.clear()
-                    self.broken = True
-                    self._idle.set()
+                    in_hand.give_up_writing()
                     raise
                 self._keep(batches)
+                seconds = pause.next()
                 _log.warning(
                     "settle.waiting endings=%d retry_in=%.2fs error=%s",
-                    len(self._waiting),
-                    wait,
+                    len(in_hand.endings),
+                    seconds,
                     error,
                 )
-                await asyncio.sleep(wait)
-                wait = min(wait * 2, 5.0)
-            if not self._waiting:
-                self._work.clear()
-                self._idle.set()
+                await asyncio.sleep(seconds)
+            in_hand.batch_answered()
+
+    def _next_batches(self) -> dict[Verb, list[Ending]]:
+        """Take the next endings, by verb."""
+        batches: defaultdict[Verb, list[Ending]] = defaultdict(list)
+        completed: list[Ending] = []
+        endings = self._in_hand.endings
+        for _ in range(min(BATCH, len(endings))):
+            ending = endings.popleft()
+            if type(ending.outcome) is Complete:  # the usual case: saves two calls
+                completed.append(ending)
+            else:
+                batches[verb_for(ending.outcome)].append(ending)
+        if completed:
+            batches[Verb.COMPLETE] = completed
+        return batches
 
     def _keep(self, batches: dict[Verb, list[Ending]]) -> None:
-        """Keep what got no answer, to be sent again.
+        """Keep the endings that got no answer, to send them again.
 
-        Except for releases: a job that was released may come back to this worker as the same
-        attempt, and a release sent again would then take it away. Strays are seen to elsewhere.
+        Releases are the exception. A released job may come back to this worker as the same
+        attempt, and a second release would take it away. The worker looks for such jobs
+        instead (claim/unacknowledged.py), as long as it claims.
         """
         endings = [ending for batch in batches.values() for ending in batch]
-        if any(type(ending.outcome) is Release for ending in endings) and self._unsure():
-            endings = [ending for ending in endings if type(ending.outcome) is not Release]
-        self._waiting.extendleft(reversed(endings))
+        if any(type(ending.outcome) is Release for ending in endings):
+            self._release_unanswered()
+            if self._in_hand.claiming:
+                endings = [ending for ending in endings if type(ending.outcome) is not Release]
+        self._in_hand.endings.extendleft(reversed(endings))
         batches.clear()
 
     async def _settle(self, batches: dict[Verb, list[Ending]]) -> None:
-        """Write every batch; one that is written leaves the dict, so the rest can be sent again."""
-        taken_up = time.monotonic()
-        # side by side: they are different jobs, and each batch waits for the disk
+        """Write every batch; a written one leaves the dict, so the rest can be sent again."""
+        taken_at = time.monotonic()
+        # at the same time: they are different jobs, and each batch waits for the disk
         answers = await asyncio.gather(
-            *(self._settle_batch(verb, batches, taken_up) for verb in list(batches)),
+            *(self._settle_batch(verb, batches, taken_at) for verb in list(batches)),
             return_exceptions=True,
         )
         if errors := [answer for answer in answers if answer is not None]:
-            raise min(errors, key=transient)  # first what no waiting heals
+            raise min(errors, key=transient)  # an error that waiting cannot heal comes first
 
     async def _settle_batch(
-        self, verb: Verb, batches: dict[Verb, list[Ending]], taken_up: float
+        self, verb: Verb, batches: dict[Verb, list[Ending]], taken_at: float
     ) -> None:
         async def write(part: Sequence[Ending]) -> dict[UUID, State | None]:
             return await self._write(verb, part)
 
         def written(part: Sequence[Ending], moved: dict[UUID, State | None]) -> None:
             batches[verb] = batches[verb][len(part) :]
-            self._tell(verb, part, moved, taken_up)
+            self._tell(verb, part, moved, taken_at)
 
         async def refused(ending: Ending, error: Exception) -> None:
-            await self._fail_instead(verb, ending, error, taken_up)
+            await self._fail_instead(verb, ending, error, taken_at)
             batches[verb] = batches[verb][1:]
 
         await write_in_parts(batches[verb], write, written, refused)
         del batches[verb]
 
     async def _fail_instead(
-        self, verb: Verb, ending: Ending, error: Exception, taken_up: float
+        self, verb: Verb, ending: Ending, error: Exception, taken_at: float
     ) -> None:
         """Fail a job whose ending the database refuses; leave one that it refuses to fail."""
         _log.error("settle.refused id=%s verb=%s error=%s", ending.claim.id, verb, describe(error))
@@ -243,22 +226,23 @@ class Settler:
                 describe(again),
             )
         else:
-            self._tell(Verb.FAIL, failed, moved, taken_up)
+            self._tell(Verb.FAIL, failed, moved, taken_at)
 
-    async def _write_what_can_be(self) -> None:
-        """Try every verb once more: where one is refused, others may still be written."""
+    async def _write_possible(self) -> None:
+        """Try every verb once more: if one is refused, others may still be written."""
+        endings_left = self._in_hand.endings
         batches: defaultdict[Verb, list[Ending]] = defaultdict(list)
-        for ending in self._waiting:
+        for ending in endings_left:
             batches[verb_for(ending.outcome)].append(ending)
-        self._waiting.clear()
+        endings_left.clear()
         for verb, endings in batches.items():
             try:
                 self._tell(verb, endings, await self._write(verb, endings), time.monotonic())
             except HowdahError:
-                self._waiting.extend(endings)
+                endings_left.extend(endings)
 
     async def _write(self, verb: Verb, endings: Sequence[Ending]) -> dict[UUID, State | None]:
-        """Write one batch of one verb; returns what moved, and where it matters whereto."""
+        """Write one batch of one verb; returns the moved jobs, and their new state if it varies."""
         store, worker_id = self._store, self._worker_id
         outcomes = [ending.outcome for ending in endings]
         if verb is Verb.COMPLETE:
@@ -309,14 +293,15 @@ class Settler:
         verb: Verb,
         endings: Sequence[Ending],
         moved: dict[UUID, State | None],
-        taken_up: float,
+        taken_at: float,
     ) -> None:
-        """Tell the log and whoever measures of endings that are written down."""
+        """Tell everyone who asked for it that endings were written."""
         self._log_all(verb, endings, moved)
-        if self._measure is not None:
+        self._in_hand.written(verb, endings)
+        for on_settled in self._on_settled:
             try:
-                self._measure(verb, endings, moved, taken_up)
-            except Exception as error:  # they are written down all the same
+                on_settled(verb, endings, moved, taken_at)
+            except Exception as error:  # the endings are written all the same
                 _log.error("settle.unmeasured endings=%d error=%s", len(endings), describe(error))
 
     def _log_all(

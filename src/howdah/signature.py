@@ -1,7 +1,7 @@
-"""Signature: the parameters of a handler as data, and a fingerprint that changes with them.
+"""Signature: the parameters of a handler as data, and a fingerprint of them.
 
-A worker registers both. The parameters are for people and for those who check a payload without
-the function; the fingerprint tells whether two versions of the code read the same payloads.
+A worker registers both. The parameters are for people and for programs that check a payload without
+the function. The fingerprint shows whether two versions of the code read the same payloads.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from howdah.safe_logging import log_named
 
 _log = log_named("howdah.types")
 
-_MOST_BYTES = 60_000  # of all parameters as JSON; the table allows 64 KB
+_MAX_BYTES = 60_000  # of all parameters as JSON; the table allows 64 KB
 _LONGEST_TYPE = 200
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One argument that a payload has or may have."""
+    """One argument of a payload."""
 
     name: str
     type: str
     required: bool
 
 
-def parameters_of(parameters: Mapping[str, inspect.Parameter]) -> list[Parameter]:
-    """Describe parameters; without their types where they would be too long to keep."""
+def describe_parameters(parameters: Mapping[str, inspect.Parameter]) -> list[Parameter]:
+    """Describe parameters; without their types if these are too long to store."""
     described = [
-        Parameter(name, _type_name(one.annotation), one.default is one.empty)
-        for name, one in parameters.items()
+        Parameter(name, _type_name(parameter.annotation), parameter.default is parameter.empty)
+        for name, parameter in parameters.items()
     ]
-    if len(msgspec.json.encode(described)) > _MOST_BYTES:
-        described = [Parameter(one.name, "", one.required) for one in described]
-    return described if len(msgspec.json.encode(described)) <= _MOST_BYTES else []
+    if len(msgspec.json.encode(described)) > _MAX_BYTES:
+        described = [Parameter(parameter.name, "", parameter.required) for parameter in described]
+    return described if len(msgspec.json.encode(described)) <= _MAX_BYTES else []
 
 
-def fingerprint(shape: type[msgspec.Struct], parameters: list[Parameter]) -> str:
-    """Return a short hash of all that decides which payloads fit, nested types included."""
+def fingerprint(struct: type[msgspec.Struct], parameters: list[Parameter]) -> str:
+    """Return a short hash of the parameters and all their types, nested types included."""
     text = msgspec.json.encode(parameters)
     try:
-        schema = msgspec.json.schema(shape, schema_hook=_foreign)
-        text += msgspec.json.encode(schema, enc_hook=_words, order="deterministic")
-    except Exception:  # a type that has no schema: its name must do
-        _log.debug("types.unread shape=%s", shape.__name__)
+        schema = msgspec.json.schema(struct, schema_hook=_schema_of)
+        text += msgspec.json.encode(schema, enc_hook=_repr, order="deterministic")
+    except Exception:  # a type without a schema: only its name counts
+        _log.debug("types.unread shape=%s", struct.__name__)
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def _foreign(kind: type) -> dict[str, Any]:
+def _schema_of(kind: type) -> dict[str, Any]:
     """Describe a type that msgspec does not know: a pydantic model by its schema."""
     schema = getattr(kind, "model_json_schema", None)
     if schema is not None:
@@ -60,7 +60,7 @@ def _foreign(kind: type) -> dict[str, Any]:
     return {"title": _type_name(kind)}
 
 
-def _words(value: object) -> str:
+def _repr(value: object) -> str:
     return _without_addresses(repr(value))
 
 
@@ -70,11 +70,11 @@ def _type_name(annotation: object) -> str:
     else:
         try:
             name = _without_addresses(str(annotation).replace("typing.", ""))
-        except Exception:  # whatever a class of the user's makes of str()
+        except Exception:  # str() of a user's class may raise anything
             name = type(annotation).__qualname__
     return "".join(c if c.isprintable() else "?" for c in name)[:_LONGEST_TYPE]
 
 
 def _without_addresses(text: str) -> str:
-    """Leave out where objects lie in memory, which differs from process to process."""
+    """Leave out memory addresses, which differ from process to process."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)

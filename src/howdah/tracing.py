@@ -1,7 +1,7 @@
-"""Tracing: what somebody who makes spans is told by a queue that is traced.
+"""Tracing: the interface between a queue and a tracer.
 
-The queue knows nothing of spans. It asks for the trace context that a job shall carry, hands an
-attempt over to be run inside its span, and tells how it ended. `metrics/otel.py` listens.
+The queue knows nothing about spans. It asks the tracer for the trace context of each job, lets it
+run each attempt inside a span, and reports how the attempt ended. `metrics/otel.py` implements it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ Drafts = Iterable[Draft] | AsyncIterable[Draft]
 
 
 class Tracing(Protocol):
-    """One that makes spans."""
+    """A tracer: it makes spans."""
 
     def enqueueing(self, draft: Draft) -> AbstractContextManager[Draft]:
-        """Surround the enqueueing of one job; gives it with the context it shall carry."""
+        """Open a span around the enqueue of one job; yields the draft with its trace context."""
         ...
 
     def enqueueing_many(self, drafts: Drafts) -> AbstractContextManager[Drafts]:
-        """Surround the enqueueing of a stream, likewise."""
+        """Open a span around the enqueue of a stream; yields the drafts with their context."""
         ...
 
     async def running(self, claim: Claim, attempt: Callable[[], Awaitable[None]]) -> None:
-        """Run an attempt inside its span."""
+        """Run an attempt inside a span."""
         ...
 
     def ended(self, ending: Ending) -> None:
-        """Hear how an attempt ended, while it is still inside its span."""
+        """Record how an attempt ended; called while its span is open."""
         ...

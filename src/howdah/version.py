@@ -1,4 +1,4 @@
-"""Version: of the installed package."""
+"""Version: the version of the installed package."""
 
 from __future__ import annotations
 

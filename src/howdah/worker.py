@@ -1,70 +1,44 @@
-"""Worker: claim → run → settle, joined.
+"""Worker: claim, run and settle jobs until it is stopped.
 
-The intake brings jobs in; attempts run up to `concurrency` at once; endings leave in batches; the
-beat has a thread of its own. This is the only place that knows all the rooms. Every loop survives
-the database going away: it waits and tries again.
+`WorkerParts` connects the parts. This module starts them, stops them in order, and ends the worker
+if one of them breaks. Every loop survives a database that is away: it waits and tries again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import platform
 import secrets
 import socket
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
-from functools import partial
 from types import TracebackType
 from typing import Any, Self
-from uuid import UUID
-
-import msgspec
 
 from howdah.checks.arguments import check_names, check_text, check_whole
 from howdah.checks.durations import YEAR, check_length, check_wait
-from howdah.claim.loop import ClaimLoop
 from howdah.errors import BadInput, HowdahError
+from howdah.growing_pause import GrowingPause
 from howdah.handler import Handler
-from howdah.job import Claim
-from howdah.outcomes import Ending
-from howdah.run.executor import Executor
-from howdah.run.heartbeat import Heartbeat
-from howdah.run.hooks import HookCalls, Hooks
-from howdah.run.measures import Measures
+from howdah.run.hooks import Hooks
 from howdah.run.process.import_check import check_process_handlers
-from howdah.run.reports import Reports
-from howdah.run.type_registration import TypeRegistration
 from howdah.safe_logging import log_named
-from howdah.settle import Settler
-from howdah.states import State, Verb
 from howdah.store import Store
 from howdah.store import run as store_run
-from howdah.store.batches import write_in_parts
 from howdah.store.errors import transient
-from howdah.text.reasons import describe, shown
-from howdah.upkeep.upkeep import Upkeep
-from howdah.version import VERSION
+from howdah.text.reasons import shown
+from howdah.worker_parts import WorkerOptions, WorkerParts
 
 _log = log_named("howdah.worker")
 
-FLUSH = 0.2  # seconds between writes of progress, events and "running"
-CLAIMING = "howdah-claim"
-LAST_WORDS = 2.0  # seconds that handlers get to end when they are stopped
-LAST_FLUSH = 15.0  # seconds to wait for the last endings to be written before giving up
+CLEANUP = 2.0  # seconds that handlers get to end when they are stopped
+LAST_FLUSH = 15.0  # seconds to wait for the last endings to be written
 
 
-def _new_name() -> str:
-    """Name a worker so that nobody else has the name, and people can tell where it is."""
+def _new_id() -> str:
+    """Return an id that no other worker has and that tells people where it runs."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def _limited(handlers: Mapping[str, Handler], threads: int, concurrency: int) -> set[str]:
-    """Return the types of which fewer may run at once than there are slots."""
-    if threads >= concurrency:
-        return set()
-    return {name for name, handler in handlers.items() if handler.run == "thread"}
 
 
 class Worker:
@@ -110,39 +84,26 @@ class Worker:
                 f"registered are: {shown(known)[1:-1]}"
             )
         if not taken:
-            raise BadInput("this worker knows no job types: register functions with @queue.job")
-        self.id: str = worker_id or _new_name()
+            raise BadInput("this worker has no job types: register functions with @queue.job")
+        self.id: str = worker_id or _new_id()
         self._store = store
-        self._handlers = {name: handlers[name] for name in taken}
-        self._concurrency = concurrency
-        self._threads = threads
-        self._limited = _limited(self._handlers, threads, concurrency)
-        self._processes = processes or os.cpu_count() or 1
-        self._grace = grace.total_seconds()
-        self._silent_after = silent_after
-        self._stale_after = stale_after
-        self._reports = Reports()
-        self._hooks = hooks
-        self._log_jobs = log_jobs
-        self._hook_calls: HookCalls | None = None
-        self._upkeep = Upkeep(store, self.id, every=upkeep_every, stale_after=stale_after)
-        self._measures = Measures(store, self.id, self._drain)
-        self._type_registration = TypeRegistration(store, self.id, self._handlers)
-        self._intake = ClaimLoop(
-            store,
-            self.id,
-            taken,
-            self._limited,
-            self._measures,
+        self._options = WorkerOptions(
+            worker_id=self.id,
+            handlers={name: handlers[name] for name in taken},
+            concurrency=concurrency,
             batch_size=batch_size,
+            threads=threads,
+            processes=processes or os.cpu_count() or 1,
             poll=poll,
+            grace=grace,
             silent_after=silent_after,
-            news=self._news,
-            due=self._upkeep.heard,
+            stale_after=stale_after,
+            upkeep_every=upkeep_every,
+            hooks=hooks,
+            log_jobs=log_jobs,
         )
-        self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
-        self._flush_now, self._flushing = asyncio.Event(), asyncio.Lock()
-        self._started = False
+        self._stopping, self._stop_now = asyncio.Event(), asyncio.Event()
+        self._parts: WorkerParts | None = None  # set when the worker has started
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: BaseException | None = None
 
@@ -163,147 +124,126 @@ class Worker:
             raise self._failure
 
     async def start(self) -> None:
-        """Begin to work, as soon as the database is there; returns once the worker has beaten."""
-        if self._started:
-            raise HowdahError("a worker works once: make another with queue.worker()")
-        check_process_handlers(self._handlers.values())
-        self._settler = Settler(
-            self._store,
-            self.id,
-            self._flush_reports,
-            self._intake.unsure,
-            self._settled,
-            self._intake.holds,
-            log_jobs=self._log_jobs,
-        )
-        self._hook_calls = HookCalls(self._hooks) if self._hooks else None
-        self._attempts = Executor(
-            self._handlers,
-            self._reports,
-            slots=self._concurrency,
-            threads=self._threads,
-            processes=self._processes,
-            ended=self._ended,
-            freed=self._intake.fill,
-            tracing=self._store.tracing,
-            hooks=self._hook_calls,
-        )
-        self._intake.serve(self._attempts, self._settler)
-        self._heartbeat = Heartbeat(
-            self._store,
-            self.id,
-            every=self._silent_after / 5,
-            silent_after=self._silent_after,
-            info=self._info,
-            held=self._attempts.held,
-            lost=self._attempts.lose,
-            at_work=self._attempts.types,
-            held_up_limit=self._stale_after,
-        )
+        """Start to work, as soon as the database is there; returns after the first beat."""
+        if self._parts is not None:
+            raise HowdahError("this worker has started before: create another with queue.worker()")
+        check_process_handlers(self._options.handlers.values())
+        parts = WorkerParts(self._store, self._options, self._drain)
         try:
-            if not await self._arrive():
+            if not await self._first_beat(parts):
                 return
-            await self._type_registration.step()
-            await self._heartbeat.start()
-            await self._intake.listen()
+            await parts.type_registration.step()
+            await parts.heartbeat.start()
+            await parts.claim_loop.listen()
         except asyncio.CancelledError:
-            await self._turn_back()
+            await self._undo_start(parts)
             raise
-        self._started = True
+        self._parts = parts
+        if self._stopping.is_set():
+            self._stop_claiming(parts)
         for name, loop in (
-            ("claim", self._intake.run()),
-            ("settle", self._settler.run()),
-            ("flush", self._flush_loop()),
-            ("upkeep", self._upkeep.run()),
-            ("measures", self._measures.run()),
-            ("types", self._type_registration.run()),
+            ("claim", parts.claim_loop.run()),
+            ("settle", parts.settler.run()),
+            ("flush", parts.flusher.run()),
+            ("upkeep", parts.upkeep.run()),
+            ("measures", parts.measures.run()),
+            ("types", parts.type_registration.run()),
         ):
-            self._go(name, loop)
+            self._spawn(name, loop)
         _log.info(
             "worker.started id=%s types=%s concurrency=%d threads=%d listens=%s",
             self.id,
-            ",".join(self._intake.job_types),
-            self._concurrency,
-            min(self._threads, self._concurrency),
-            self._intake.hears,
+            ",".join(self._options.job_types),
+            self._options.concurrency,
+            parts.in_hand.thread_limit,
+            parts.claim_loop.hears,
         )
 
-    async def _arrive(self) -> bool:
-        """Beat for the first time, however long the database is away; False when told to stop.
+    async def _first_beat(self, parts: WorkerParts) -> bool:
+        """Beat for the first time, however long the database is away; False when stopped.
 
-        Refuses what waiting does not heal: a wrong password, a schema that does not fit, a role
-        that may not work.
+        Raises an error that waiting cannot heal: a wrong password, a schema of another version,
+        a role without the rights of a worker.
         """
-        wait = 0.1
+        pause = GrowingPause(0.1, 5.0)
+        silent_after = self._options.silent_after
         while not self._stopping.is_set():
             try:
                 async with self._store.acquire() as connection:
-                    await store_run.beat(connection, self.id, [], self._silent_after, self._info())
+                    await store_run.beat(connection, self.id, [], silent_after, parts.info())
+                return True
             except HowdahError as error:
                 if not transient(error):
                     raise
+                wait = pause.next()
                 _log.warning("worker.waiting id=%s retry_in=%.1fs error=%s", self.id, wait, error)
-            else:
-                return True
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._stopping.wait()
-            wait = min(wait * 2, 5.0)
         return False
 
-    async def _turn_back(self) -> None:
-        """Leave nothing behind that would look like a worker: it was stopped on its way in."""
-        await self._intake.close()
-        await self._heartbeat.stop()
+    async def _undo_start(self, parts: WorkerParts) -> None:
+        """Remove all traces of a worker that was stopped while it started."""
+        await parts.claim_loop.close()
+        await parts.heartbeat.stop()
         with suppress(HowdahError, TimeoutError):
             async with asyncio.timeout(2):
-                await store_run.leave(self._store, self.id)
+                await store_run.deregister(self._store, self.id)
 
-    def _go(self, name: str, loop: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, name: str, loop: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(loop, name=f"howdah-{name}")
         task.add_done_callback(self._loop_ended)
         self._tasks.append(task)
 
     def _loop_ended(self, task: asyncio.Task[None]) -> None:
-        """One of our own loops broke: a mistake that waiting will not heal."""
+        """Stop the worker if one of its loops broke: waiting cannot heal that."""
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("worker.broken id=%s error=%s", self.id, error)
             self._failure = self._failure or error
             self.shut_down()
-            if self._settler.broken:
-                self._hurry.set()  # what ends now could not be written down
-            self._intake.idle.set()
+            if self._parts is not None:
+                if self._parts.in_hand.broken:
+                    self._stop_now.set()  # what ends now could not be written
+                self._parts.claim_loop.idle.set()
 
     async def run(self) -> None:
-        """Work until `shut_down` is called, or something is wrong for good."""
+        """Work until `shut_down` is called, or until an error that waiting cannot heal."""
         async with self:
             await self.stopping()
 
     async def stopping(self) -> None:
-        """Wait, once started, for `shut_down`, or for something that is wrong for good."""
+        """Wait until `shut_down` is called, or until an error that waiting cannot heal."""
         await self._stopping.wait()
 
     async def run_until_idle(self) -> None:
         """Work until nothing is left that could be done now: for scripts and tests."""
-        await self._intake.until_idle()
-        if self._hook_calls is not None:
-            await self._hook_calls.done()
+        parts = self._started()
+        await parts.claim_loop.until_idle()
+        if parts.hook_calls is not None:
+            await parts.hook_calls.done()
         if self._failure is not None:
             raise self._failure
+
+    def _started(self) -> WorkerParts:
+        if self._parts is None:
+            raise HowdahError(
+                "this worker has not started: use `async with queue.worker() as worker:`"
+            )
+        return self._parts
 
     @property
     def free_slots(self) -> int:
         """How many more jobs this worker could start now."""
-        return self._attempts.free
+        return self._started().in_hand.free
 
     def types_at_work(self) -> str:
-        """Name the types of the jobs at work, for the log. May be called in any thread."""
-        return ",".join(self._attempts.types()) if self._started else ""
+        """Name the types of the running jobs, for the log. Safe in any thread."""
+        return ",".join(self._parts.executor.types()) if self._parts is not None else ""
 
     @property
     def beaten_at(self) -> float | None:
         """When its last beat reached the database, by time.monotonic(); None before the first."""
-        return self._heartbeat.beaten_at if self._started else None
+        return self._parts.heartbeat.beaten_at if self._parts is not None else None
 
     @property
     def leaving(self) -> bool:
@@ -311,143 +251,58 @@ class Worker:
         return self._stopping.is_set()
 
     def shut_down(self) -> None:
-        """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
+        """Ask the worker to stop; a second call asks it to stop at once. For signal handlers."""
         if self._stopping.is_set():
-            self._hurry.set()
+            self._stop_now.set()
         self._stopping.set()
-        self._intake.stop()
+        if self._parts is not None:
+            self._stop_claiming(self._parts)
+
+    def _stop_claiming(self, parts: WorkerParts) -> None:
+        parts.leaving = True
+        parts.claim_loop.stop()
 
     def _drain(self) -> None:
-        """Somebody asked for it through the database: see howdah.drain."""
+        """Stop because somebody asked for it through the database: see howdah.drain."""
         if not self._stopping.is_set():
             self.shut_down()
 
     async def stop(self) -> None:
-        """Claim no more, hand back what has not started, let the rest end within the grace."""
+        """Claim no more, release what has not started, let the rest end within the grace."""
         if not self._stopping.is_set():
             self.shut_down()
-        if not self._started:
-            return  # told to stop while it waited for the database
-        _log.info("worker.stopping id=%s running=%d", self.id, len(self._attempts))
-        # what a claim takes that is on its way now must not be left behind
-        await asyncio.wait([t for t in self._tasks if t.get_name() == CLAIMING], timeout=5)
-        await self._intake.ended()
-        await self._attempts.drained(self._grace, self._hurry)
-        self._attempts.release_all()
-        await self._attempts.drained(LAST_WORDS, asyncio.Event())
-        self._attempts.abandon_all()
+        parts = self._parts
+        if parts is None:
+            return  # stopped while it waited for the database
+        _log.info("worker.stopping id=%s running=%d", self.id, len(parts.in_hand.running))
+        await parts.claim_loop.ended()
+        await parts.executor.drained(self._options.grace.total_seconds(), self._stop_now)
+        parts.executor.release_all()
+        await parts.executor.drained(CLEANUP, asyncio.Event())
+        parts.executor.abandon_all()
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_FLUSH):
-                await self._settler.flushed()
+                await parts.settler.flushed()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
-        async with AsyncExitStack() as parting:  # of every part, whatever another says to it
-            if self._hook_calls is not None:
-                parting.push_async_callback(self._hook_calls.close, self._hurry)
-            parting.push_async_callback(self._attempts.close)
-            parting.push_async_callback(self._heartbeat.stop)
-            parting.push_async_callback(self._intake.close)
+        async with AsyncExitStack() as closing:  # every part is closed, also if another one raises
+            if parts.hook_calls is not None:
+                closing.push_async_callback(parts.hook_calls.close, self._stop_now)
+            closing.push_async_callback(parts.executor.close)
+            closing.push_async_callback(parts.heartbeat.stop)
+            closing.push_async_callback(parts.claim_loop.close)
         with suppress(HowdahError, TimeoutError):
             async with asyncio.timeout(5):
-                await self._intake.release_unacknowledged()
-                await self._measures.step()
-                if not self._settler.held():  # else others must notice that it is silent
-                    await store_run.leave(self._store, self.id)
+                if parts.unacknowledged.due_in() is not None:
+                    await parts.unacknowledged.release_unknown()
+                await parts.measures.step()
+                if not parts.in_hand.unwritten_leases():  # else others must notice its silence
+                    await store_run.deregister(self._store, self.id)
         _log.info(
             "worker.stopped id=%s settled=%d stale=%d",
             self.id,
-            self._settler.settled,
-            self._settler.stale,
+            parts.settler.settled,
+            parts.settler.stale,
         )
-
-    # ── run and report ────────────────────────────────────────────────────────────────────
-
-    def _ended(self, ending: Ending) -> None:
-        self._settler.add(ending)
-        self._intake.job_ended(ending)
-
-    def _settled(
-        self,
-        verb: Verb,
-        endings: Sequence[Ending],
-        moved: dict[UUID, State | None],
-        taken_up: float,
-    ) -> None:
-        self._measures.settled(verb, endings, moved, taken_up)
-        self._intake.settled(verb, endings)
-        if self._hook_calls is not None:
-            self._hook_calls.settled(endings, moved)
-
-    def _news(self, ids: list[UUID]) -> None:
-        """A job has changed: if it is at work here, see whether it is still ours."""
-        if any(id in self._attempts for id in ids):
-            self._flush_now.set()
-
-    async def _flush_loop(self) -> None:
-        away = 0.5
-        while True:
-            asked = False
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FLUSH):
-                    await self._flush_now.wait()
-                    asked = True
-            self._flush_now.clear()
-            try:
-                if running := self._attempts.not_started(FLUSH / 2):
-                    await self._start(running)
-                await self._flush_reports()
-                if asked:
-                    self._attempts.lose(await self._lost())
-                away = 0.5
-            except HowdahError as error:
-                if not transient(error):
-                    raise
-                away = min(away * 2, 5.0)
-                _log.warning("flush.waiting retry_in=%.1fs error=%s", away, error)
-                await asyncio.sleep(away)
-
-    async def _start(self, running: list[tuple[Claim, float]]) -> None:
-        """Mark attempts as running; one that cannot be marked runs all the same."""
-
-        async def refused(one: tuple[Claim, float], error: Exception) -> None:
-            _log.error("start.refused id=%s error=%s", one[0].id, describe(error))
-
-        await write_in_parts(
-            running,
-            partial(store_run.start, self._store, self.id),
-            lambda _part, _ids: None,
-            refused,
-        )
-
-    async def _flush_reports(self) -> dict[tuple[UUID, int], str]:
-        """Write what has gathered; returns why events of some attempts could not be stored."""
-        if self._reports or self._flushing.locked():
-            async with self._flushing:
-                self._attempts.lose(await self._reports.flush(self._store, self.id))
-        return self._reports.refused
-
-    async def _lost(self) -> set[UUID]:
-        held = self._attempts.held()
-        async with self._store.acquire() as connection:
-            return await store_run.beat(connection, self.id, held, self._silent_after, None)
-
-    def _info(self) -> str:
-        """Describe this worker for people; read by the heartbeat's thread."""
-        return msgspec.json.encode(
-            {
-                "host": socket.gethostname(),
-                "pid": os.getpid(),
-                "version": VERSION,
-                "python": platform.python_version(),
-                "slots": self._concurrency,
-                "threads": min(self._threads, self._concurrency),
-                "threads_busy": self._attempts.in_threads,
-                "thread_types": sorted(self._limited),
-                "running": len(self._attempts),
-                "job_types": self._intake.job_types,
-                "leaving": self._stopping.is_set(),
-                **({"held_up": held_up} if (held_up := self._heartbeat.held_up) else {}),
-            }
-        ).decode()

@@ -1,4 +1,4 @@
-"""What open pages cost the database can be measured, told apart from what the worker costs."""
+"""The cost of open pages is measured apart from the cost of the worker."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sys
 import psycopg
 import pytest
 
-from bench.cases import Stage
-from bench.dashboard import CASES, CLOSED, OPEN, Stretch, as_role, findings
-from bench.processor import Spent, children_of, seconds_of, spent
+from bench.cases import CaseContext
+from bench.cpu_time import CpuTime, children_of, read_cpu_time, seconds_of
+from bench.observe_dashboard import CASES, CLOSED, OPEN, Interval, as_role, findings
 from bench.server import Postgres
 from tests.support.databases import Databases
 
@@ -19,46 +19,48 @@ BUSY = "do $$ begin for n in 1..3000000 loop perform n; end loop; end $$"
 
 
 @pytest.mark.slow
-def test_open_pages_are_drawn_and_their_cost_is_measured(databases: Databases) -> None:
-    stage = Stage(Postgres(databases.server_dsn), scale=0.1, most_minutes=0.02, rounds=1)
-    seen = CASES["dashboard"].run(stage)
-    share, rate = seen.findings
+def test_open_pages_are_updated_and_their_cost_is_measured(databases: Databases) -> None:
+    context = CaseContext(Postgres(databases.server_dsn), scale=0.1, max_minutes=0.02, rounds=1)
+    result = CASES["dashboard"].run(context)
+    share, rate = result.findings
     assert (share.sense, share.bound, share.unit) == ("below", 2.0, " %")
     assert 0 <= share.measured < 50
     assert 0.2 < rate.measured < 5
-    assert set(seen.curves[0].lines) == {f"{OPEN}, 1", f"{CLOSED}, 1"}
+    assert set(result.curves[0].series) == {f"{OPEN}, 1", f"{CLOSED}, 1"}
 
 
-def test_the_share_is_of_all_stretches_with_open_pages() -> None:
-    def stretch(rate: float, all: float, role: float) -> Stretch:
-        return Stretch([(1.0, rate), (2.0, rate)], Spent(all, role), 3)
+def test_the_share_is_of_all_intervals_with_open_pages() -> None:
+    def interval(rate: float, all: float, role: float) -> Interval:
+        return Interval([(1.0, rate), (2.0, rate)], CpuTime(all, role), 3)
 
-    found = {
-        CLOSED: [stretch(1000, 4, 0), stretch(5000, 4, 0), stretch(1100, 4, 0)],
-        OPEN: [stretch(990, 5, 0.05), stretch(1045, 15, 0.15), stretch(100, 0, 0)],
+    intervals = {
+        CLOSED: [interval(1000, 4, 0), interval(5000, 4, 0), interval(1100, 4, 0)],
+        OPEN: [interval(990, 5, 0.05), interval(1045, 15, 0.15), interval(100, 0, 0)],
     }
-    share, rate = findings(found)
+    share, rate = findings(intervals)
     assert share.measured == 1.0
     assert share.within
-    assert "9 drawings" in share.title
+    assert "9 updates" in share.title
     assert rate.measured == 0.9  # of the medians
     assert not rate.within
 
 
-def test_the_time_of_a_role_is_told_from_that_of_others(databases: Databases, dsn: str) -> None:
+def test_the_time_of_a_role_is_separated_from_that_of_others(
+    databases: Databases, dsn: str
+) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create role bench_busy superuser login")
         try:
             with psycopg.connect(as_role(dsn, "bench_busy"), autocommit=True) as busy:
-                before = spent(connection, "bench_busy")
+                before = read_cpu_time(connection, "bench_busy")
                 busy.execute(BUSY)
-                after_own = spent(connection, "bench_busy").since(before)
+                after_role = read_cpu_time(connection, "bench_busy").since(before)
                 connection.execute(BUSY)
-                after_both = spent(connection, "bench_busy").since(before)
+                after_both = read_cpu_time(connection, "bench_busy").since(before)
         finally:
             connection.execute("drop role bench_busy")
-    assert after_own.role > 0.05
-    assert after_both.role < after_own.role * 1.5
+    assert after_role.role > 0.05
+    assert after_both.role < after_role.role * 1.5
     assert after_both.all > after_both.role * 1.3
     assert 0 < after_both.share < 1
 
@@ -74,12 +76,12 @@ def test_children_are_found_and_those_that_ended_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "wanted"),
+    ("dsn", "expected"),
     [
         ("postgresql://postgres@/d?host=/s&port=1", "postgresql://r@/d?host=/s&port=1"),
         ("postgresql://postgres:x@h:5/d", "postgresql://r:x@h:5/d"),
         ("postgresql://h/d", "postgresql://r@h/d"),
     ],
 )
-def test_an_address_is_turned_into_another_role_s(address: str, wanted: str) -> None:
-    assert as_role(address, "r") == wanted
+def test_a_dsn_is_changed_to_another_role(dsn: str, expected: str) -> None:
+    assert as_role(dsn, "r") == expected

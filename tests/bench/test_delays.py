@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bench.cases import Stage
-from bench.delays import CASES
+from bench.cases import CaseContext
 from bench.server import Postgres
+from bench.upkeep_delays import CASES
 from tests.support.databases import Databases
 
 
 def test_the_lateness_of_delayed_jobs_is_measured(databases: Databases) -> None:
-    stage = Stage(Postgres(databases.server_dsn), scale=0.01, rounds=1)
-    seen = CASES["delays"].run(stage)
-    assert [finding.title[-3:] for finding in seen.findings] == ["p50", "p99"]
-    assert all(finding.measured >= 0 for finding in seen.findings)
-    assert len(seen.curves[0].lines["late"]) == 5
+    context = CaseContext(Postgres(databases.server_dsn), scale=0.01, rounds=1)
+    result = CASES["delays"].run(context)
+    assert [finding.title[-3:] for finding in result.findings] == ["p50", "p99"]
+    assert all(finding.measured >= 0 for finding in result.findings)
+    assert len(result.curves[0].series["late"]) == 5

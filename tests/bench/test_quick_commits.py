@@ -1,4 +1,4 @@
-"""The quick benchmark says which commit it takes, and takes it out of git as it was."""
+"""The quick benchmark names the commit that it chooses, and extracts it from git as it was."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.quick.commits import NoCommit, choose, take_out
+from bench.quick.commits import NoCommit, choose, extract
 
 
 class Repository:
-    """A small one with two commits."""
+    """A small repository with two commits."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -19,10 +19,10 @@ class Repository:
         self.first = self.commit("first", "one")
         self.second = self.commit("second", "two")
 
-    def git(self, *words: str) -> str:
-        who = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
+    def git(self, *arguments: str) -> str:
+        author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
         done = subprocess.run(
-            ["git", *who, *words], cwd=self.root, capture_output=True, text=True, check=True
+            ["git", *author, *arguments], cwd=self.root, capture_output=True, text=True, check=True
         )
         return done.stdout.strip()
 
@@ -72,14 +72,14 @@ def test_changes_that_cannot_change_the_speed_do_not_count(repository: Repositor
 
 def test_the_commit_that_was_asked_for_is_taken(repository: Repository) -> None:
     repository.write("src/howdah/__init__.py", "three")
-    for asked in (repository.first, repository.first[:8], "main~1"):
-        assert choose(asked, repository.root).name == repository.first
+    for name in (repository.first, repository.first[:8], "main~1"):
+        assert choose(name, repository.root).name == repository.first
 
 
-@pytest.mark.parametrize("asked", ["nonsense", "HEAD~9", "--help"])
-def test_a_commit_that_is_not_there_is_refused(repository: Repository, asked: str) -> None:
-    with pytest.raises(NoCommit, match=f"there is no commit '{asked}'"):
-        choose(asked, repository.root)
+@pytest.mark.parametrize("name", ["nonsense", "HEAD~9", "--help"])
+def test_a_commit_that_does_not_exist_is_refused(repository: Repository, name: str) -> None:
+    with pytest.raises(NoCommit, match=f"there is no commit '{name}'"):
+        choose(name, repository.root)
 
 
 def test_a_folder_without_history_is_refused(tmp_path: Path) -> None:
@@ -87,23 +87,23 @@ def test_a_folder_without_history_is_refused(tmp_path: Path) -> None:
         choose(None, tmp_path)
 
 
-def test_the_source_is_taken_out_as_it_was(repository: Repository, tmp_path: Path) -> None:
+def test_the_source_is_extracted_as_it_was(repository: Repository, tmp_path: Path) -> None:
     repository.write("src/howdah/__init__.py", "three")
-    for asked, text in ((repository.first, "one"), (repository.second, "two")):
-        source = take_out(choose(asked, repository.root), repository.root, tmp_path / "ground")
+    for name, text in ((repository.first, "one"), (repository.second, "two")):
+        source = extract(choose(name, repository.root), repository.root, tmp_path / "extracted")
         assert (source / "howdah" / "__init__.py").read_text() == text
     assert (repository.root / "src/howdah/__init__.py").read_text() == "three"
 
 
-def test_what_was_taken_out_is_found_again_and_nothing_else_is_left(
+def test_an_extracted_commit_is_used_again_and_nothing_else_is_left(
     repository: Repository, tmp_path: Path
 ) -> None:
     commit = choose(repository.first, repository.root)
-    source = take_out(commit, repository.root, tmp_path / "ground")
+    source = extract(commit, repository.root, tmp_path / "extracted")
     (source / "howdah" / "mark").touch()
-    assert take_out(commit, repository.root, tmp_path / "ground") == source
+    assert extract(commit, repository.root, tmp_path / "extracted") == source
     assert (source / "howdah" / "mark").exists()
-    assert [path.name for path in (tmp_path / "ground").iterdir()] == [repository.first]
+    assert [path.name for path in (tmp_path / "extracted").iterdir()] == [repository.first]
 
 
 def test_a_commit_without_the_product_is_refused(repository: Repository, tmp_path: Path) -> None:
@@ -111,5 +111,5 @@ def test_a_commit_without_the_product_is_refused(repository: Repository, tmp_pat
     repository.git("commit", "--quiet", "--no-gpg-sign", "-m", "third")
     commit = choose("HEAD", repository.root)
     with pytest.raises(NoCommit, match="has no src/howdah"):
-        take_out(commit, repository.root, tmp_path / "ground")
-    assert list((tmp_path / "ground").iterdir()) == []
+        extract(commit, repository.root, tmp_path / "extracted")
+    assert list((tmp_path / "extracted").iterdir()) == []

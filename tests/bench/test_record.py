@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from bench.record import newest, read, write
-from tests.bench.sample import pickups, rates, sample
+from tests.bench.sample_record import pickups, rates, sample
 
 
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The report says what was found, and what could not be."""
+"""The report shows the results, and names peers that could not be measured."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from bench.plot import plot
+from bench.bar_chart import bar_chart
 from bench.record import Measurement, Record
 from bench.report import report
-from tests.bench.sample import pickups, rates, sample
+from tests.bench.sample_record import pickups, rates, sample
 
 
 def whole() -> Record:
@@ -31,14 +31,14 @@ def test_each_peer_is_shown_with_its_median_its_spread_and_howdahs_multiple() ->
     assert "| 3,000 (2,000-4,000) |" in " ".join(text.split()).replace("  ", " ")
 
 
-def test_a_peer_that_could_not_take_part_is_reported() -> None:
+def test_a_peer_that_could_not_be_measured_is_reported() -> None:
     assert "- Celery: it needs Redis" in report(whole())
     assert "- Celery" not in report(sample())
 
 
 def test_a_measurement_that_does_not_count_is_reported() -> None:
     failed = Measurement(
-        peer="procrastinate", work="drain_1", repetition=2, jobs=10, problem="9 of 10 ran"
+        peer="procrastinate", workload="drain_1", repetition=2, jobs=10, problem="9 of 10 ran"
     )
     assert "- Procrastinate, drain_1, repetition 2: 9 of 10 ran" in report(sample(failed))
 
@@ -59,14 +59,14 @@ def test_targets_are_marked_as_reached_or_not() -> None:
     ]
 
 
-def test_a_trial_says_that_it_is_one() -> None:
+def test_a_trial_is_marked_as_a_trial() -> None:
     assert "A trial" in report(msgspec.structs.replace(whole(), trial=True))
     assert "A trial" not in report(whole())
 
 
-def test_the_plot_has_a_bar_for_every_figure_as_long_as_the_figure() -> None:
-    drawn = ElementTree.fromstring(plot(whole()))
-    bars = [each for each in drawn if each.get("height") == "16"]
-    widths = [float(each.attrib["width"]) for each in bars]
+def test_the_chart_has_a_bar_for_every_result_as_long_as_the_result() -> None:
+    drawn = ElementTree.fromstring(bar_chart(whole()))
+    bars = [shape for shape in drawn if shape.get("height") == "16"]
+    widths = [float(bar.attrib["width"]) for bar in bars]
     assert len(widths) == 3  # two drains, one pickup
     assert round(widths[0] / widths[1], 2) == 3.0

@@ -8,7 +8,7 @@ import pytest
 
 from bench.record import write
 from bench.table import BEGIN, END, main
-from tests.bench.sample import pickups, rates, sample
+from tests.bench.sample_record import pickups, rates, sample
 
 AROUND = f"# Title\n\nbefore\n\n{BEGIN}\nold words\n{END}\n\nafter\n"
 

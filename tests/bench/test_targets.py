@@ -1,33 +1,33 @@
-"""Whether a target was reached follows from the figures of the run, and from nothing else."""
+"""Only the results of a run decide whether a target was reached."""
 
 from __future__ import annotations
 
-from bench.figures import figures
+from bench.aggregate import aggregate
 from bench.record import Measurement
 from bench.targets import TARGETS, Target
-from tests.bench.sample import pickups, rates
+from tests.bench.sample_record import pickups, rates
 
 
 def target(title: str) -> Target:
-    (found,) = [each for each in TARGETS if each.title == title]
-    return found
+    (target,) = [target for target in TARGETS if target.title == title]
+    return target
 
 
 def verdict(title: str, *measurements: Measurement) -> tuple[float | None, bool]:
-    found = figures(measurements)
-    return target(title).ratio(found), target(title).reached(found)
+    aggregates = aggregate(measurements)
+    return target(title).ratio(aggregates), target(title).reached(aggregates)
 
 
 def test_a_rate_must_be_at_least_so_many_times_the_peers() -> None:
-    title, theirs = "drain, to Graphile Worker", rates("graphile_worker", "drain_1", 100)
-    assert verdict(title, *theirs, *rates("howdah", "drain_1", 130)) == (1.3, True)
-    assert verdict(title, *theirs, *rates("howdah", "drain_1", 129)) == (1.29, False)
+    title, peer = "drain, to Graphile Worker", rates("graphile_worker", "drain_1", 100)
+    assert verdict(title, *peer, *rates("howdah", "drain_1", 130)) == (1.3, True)
+    assert verdict(title, *peer, *rates("howdah", "drain_1", 129)) == (1.29, False)
 
 
 def test_a_time_must_be_at_most_so_much_of_the_peers() -> None:
-    title, theirs = "pickup p50, to the best Postgres peer", pickups("pgqueuer", [2.0])
-    assert verdict(title, *theirs, *pickups("howdah", [1.0])) == (0.5, True)
-    assert verdict(title, *theirs, *pickups("howdah", [1.5])) == (0.75, False)
+    title, peer = "pickup p50, to the best Postgres peer", pickups("pgqueuer", [2.0])
+    assert verdict(title, *peer, *pickups("howdah", [1.0])) == (0.5, True)
+    assert verdict(title, *peer, *pickups("howdah", [1.5])) == (0.75, False)
 
 
 def test_a_millisecond_is_not_below_a_millisecond() -> None:
@@ -47,8 +47,8 @@ def test_the_best_peer_is_the_one_with_the_highest_rate_or_the_shortest_time() -
 
 
 def test_howdah_is_never_its_own_peer() -> None:
-    alone = rates("howdah", "enqueue_bulk", 300)
-    assert verdict("bulk enqueue, to the best peer", *alone) == (None, False)
+    howdah_only = rates("howdah", "enqueue_bulk", 300)
+    assert verdict("bulk enqueue, to the best peer", *howdah_only) == (None, False)
 
 
 def test_the_best_peer_is_looked_for_only_among_those_the_target_names() -> None:
@@ -62,5 +62,5 @@ def test_the_best_peer_is_looked_for_only_among_those_the_target_names() -> None
     assert verdict(title, *several) == (1.2, True)
 
 
-def test_what_was_not_measured_is_not_reached() -> None:
+def test_a_target_without_a_measurement_is_not_reached() -> None:
     assert verdict("drain, to PgQueuer") == (None, False)

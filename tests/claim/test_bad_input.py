@@ -1,4 +1,4 @@
-"""A claim that makes no sense is refused, and takes nothing."""
+"""A claim with bad arguments is refused and takes nothing."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ claims = pytest.mark.parametrize(
 @pytest.mark.parametrize("size", [0, -1, -(2**31), 10_001, 2**31 - 1, None])
 def test_a_batch_has_1_to_10000_jobs(shared_db: Database, size: int | None, claim: str) -> None:
     shared_db.enqueue("mail")
-    said = f"between 1 and 10000, not {'null' if size is None else size}$"
-    with pytest.raises(psycopg.Error, match=f"(?m){said}") as refused:
+    message = f"between 1 and 10000, not {'null' if size is None else size}$"
+    with pytest.raises(psycopg.Error, match=f"(?m){message}") as refused:
         shared_db.rows(f"select * from {claim}", "first", size)
     assert refused.value.sqlstate == "22023"
     assert {state for _, state in shared_db.counted()} == {State.PENDING}
@@ -52,5 +52,5 @@ def test_the_types_must_be_given(shared_db: Database) -> None:
     assert refused.value.sqlstate == "22023"
 
 
-def test_a_type_that_is_null_is_no_type(shared_db: Database) -> None:
+def test_a_null_type_matches_no_job(shared_db: Database) -> None:
     assert shared_db.rows("select * from claim_job_batch('first', array[null]::text[])") == []

@@ -1,4 +1,4 @@
-"""Where a worker left off: marks leave out what is behind them, and nothing else."""
+"""The line remembers where a worker left off: its marks skip what was read, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howdah.claim.claim import FIRST_RANK, FRESH, IDLE_SHARE, LAST_RANK, SHARE, SLOW, Line
+from howdah.claim.line import FIRST_RANK, FRESH, IDLE_SHARE, LAST_RANK, SHARE, SLOW, Line
 from howdah.job import Claim
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -29,12 +29,12 @@ def claimed(
 
 def slow_line(*claims: Claim) -> Line:
     line = Line(["mail", "fax"])
-    line.looked(list(claims), took=SLOW * 100, whole=True, now=0.0)
+    line.scanned(list(claims), took=SLOW * 100, whole=True, now=0.0)
     return line
 
 
 def covering(line: Line, job_type: str, key: tuple[int, datetime, UUID]) -> int:
-    """Count the stretches a job would be found in."""
+    """Count the ranges that contain this job."""
     return sum(
         t == job_type and (rank, ready_at, id) < key and key[0] <= until
         for t, rank, ready_at, id, until in zip(*line.after_marks(), strict=True)
@@ -42,71 +42,71 @@ def covering(line: Line, job_type: str, key: tuple[int, datetime, UUID]) -> int:
 
 
 @given(marks=st.lists(keys, max_size=6), key=keys)
-def test_every_job_is_in_exactly_one_stretch_unless_its_lane_is_claimed_up_to_it(
+def test_a_job_is_in_exactly_one_range_unless_a_mark_of_its_lane_is_past_it(
     marks: list[tuple[int, datetime, UUID]], key: tuple[int, datetime, UUID]
 ) -> None:
     line = slow_line(*(claimed(mark) for mark in marks))
-    behind = any(mark[0] == key[0] and key <= mark for mark in marks)
-    assert covering(line, "mail", key) == (0 if behind else 1)
-    assert covering(line, "fax", key) == 1, "another type's marks are not its own"
+    is_past = any(mark[0] == key[0] and key <= mark for mark in marks)
+    assert covering(line, "mail", key) == (0 if is_past else 1)
+    assert covering(line, "fax", key) == 1, "marks of one type do not affect another"
 
 
 @given(key=keys)
-def test_the_whole_line_leaves_nothing_out(key: tuple[int, datetime, UUID]) -> None:
+def test_the_whole_line_contains_every_job(key: tuple[int, datetime, UUID]) -> None:
     line = Line(["mail", "fax", "mail"])
     assert line.job_types == ["fax", "mail"]
     assert covering(line, "mail", key) == 1
 
 
-def test_while_looks_are_quick_every_look_is_a_whole_one() -> None:
+def test_every_scan_reads_the_whole_line_while_scans_are_quick() -> None:
     line = Line(["mail"])
-    line.looked([claimed((0, NOW, UUID(int=1)))], took=SLOW / 2, whole=True, now=0.0)
-    assert line.next_look() == (line.whole(), True)
-    assert not line.look_back_due(1000.0), "there is nothing behind"
+    line.scanned([claimed((0, NOW, UUID(int=1)))], took=SLOW / 2, whole=True, now=0.0)
+    assert line.next_scan() == (line.whole(), True)
+    assert not line.rescan_due(1000.0), "no mark skips a job"
 
 
-def test_a_slow_line_is_looked_at_behind_its_marks_and_looked_back_at_in_time() -> None:
+def test_a_slow_line_is_scanned_after_its_marks_and_rescanned_in_time() -> None:
     line = slow_line(claimed((0, NOW, UUID(int=1))))
-    stretches, whole = line.next_look()
+    ranges, whole = line.next_scan()
     assert not whole
-    assert stretches == line.after_marks() != line.whole()
+    assert ranges == line.after_marks() != line.whole()
     for idle, share in ((False, SHARE), (True, IDLE_SHARE)):
         due = SLOW * 100 / share
-        assert not line.look_back_due(due - 0.1, idle)
-        assert line.look_back_due(due + 0.1, idle)
+        assert not line.rescan_due(due - 0.1, idle)
+        assert line.rescan_due(due + 0.1, idle)
 
 
-def test_what_was_handed_back_is_looked_for_soon() -> None:
+def test_a_job_that_was_handed_back_causes_a_rescan_soon() -> None:
     line = slow_line(claimed((0, NOW, UUID(int=1))))
-    line.looked([], took=SLOW * 2, whole=True, now=50.0)
-    assert not line.look_back_due(50.5)
-    line.look_back_soon()
-    assert line.look_back_due(50.5)
-    assert not line.look_back_due(50.1), "however often, looks take no more than their share"
-    line.looked([], took=SLOW * 2, whole=True, now=60.0)
-    assert not line.look_back_due(60.5), "once is enough"
+    line.scanned([], took=SLOW * 2, whole=True, now=50.0)
+    assert not line.rescan_due(50.5)
+    line.rescan_soon()
+    assert line.rescan_due(50.5)
+    assert not line.rescan_due(50.1), "scans never take more than their share of the time"
+    line.scanned([], took=SLOW * 2, whole=True, now=60.0)
+    assert not line.rescan_due(60.5), "one rescan is enough"
 
 
-def test_a_line_that_became_quick_again_forgets_its_marks() -> None:
+def test_a_line_that_is_quick_again_drops_its_marks() -> None:
     line = slow_line(claimed((0, NOW, UUID(int=1))))
-    line.looked([], took=SLOW / 2, whole=True, now=500.0)
-    assert line.next_look() == (line.whole(), True)
+    line.scanned([], took=SLOW / 2, whole=True, now=500.0)
+    assert line.next_scan() == (line.whole(), True)
 
 
-def test_no_mark_covers_the_last_moments_of_the_line() -> None:
+def test_no_mark_skips_jobs_that_just_became_ready() -> None:
     """A transaction that began a moment ago may still commit a job with an earlier ready_at."""
     line = slow_line(claimed((0, NOW, UUID(int=1)), age=FRESH / 2))
     assert line.after_marks() == line.whole()
 
 
-def test_a_look_at_some_types_is_no_whole_one() -> None:
+def test_a_scan_of_some_types_is_not_a_whole_scan() -> None:
     line = Line(["index", "mail", "resize"])
-    stretches, whole = line.next_look(["mail"])
+    ranges, whole = line.next_scan(["mail"])
     assert not whole
-    assert stretches.job_types == ["mail"]
-    assert line.next_look() == (line.whole(), True)
+    assert ranges.job_types == ["mail"]
+    assert line.next_scan() == (line.whole(), True)
 
 
-def test_a_slow_line_is_looked_at_behind_its_marks_whoever_rang() -> None:
+def test_a_slow_line_is_scanned_after_its_marks_for_every_wakeup() -> None:
     line = slow_line(claimed((0, NOW, UUID(int=1))))
-    assert line.next_look(line.job_types) == (line.after_marks(), False)
+    assert line.next_scan(line.job_types) == (line.after_marks(), False)

@@ -1,4 +1,4 @@
-"""Sixteen sessions claim at once: each job once per attempt, in order, none lost, none left."""
+"""Sixteen sessions claim at once: each job once per attempt, in order, and none is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from howdah.states import State
 from tests.support import Database, Session
-from tests.support.aside import Aside
+from tests.support.background import BackgroundCall
 
 pytestmark = pytest.mark.engine
 
@@ -28,57 +28,57 @@ def fill(db: Database, jobs: int) -> None:
     )
 
 
-class Crowd:
-    """Sessions that claim and settle until nothing is left, and note what they were handed."""
+class Claimers:
+    """Sessions that claim and settle until no job is left, and record every claim."""
 
     def __init__(self, db: Database, *, plain: bool) -> None:
         self.db = db
         self.plain = plain
-        self.handed: list[tuple[UUID, int]] = []
+        self.claimed: list[tuple[UUID, int]] = []
         self.lock = threading.Lock()
         self.start = threading.Barrier(SESSIONS)
 
     def run(self) -> None:
         sessions = [self.db.session() for _ in range(SESSIONS)]
-        for aside in [Aside(lambda s=s, n=n: self.work(s, n)) for n, s in enumerate(sessions)]:
-            aside.result()
+        for call in [
+            BackgroundCall(lambda s=s, n=n: self.work(s, n)) for n, s in enumerate(sessions)
+        ]:
+            call.result()
 
     def work(self, session: Session, number: int) -> None:
-        dice = random.Random(number)
+        rng = random.Random(number)
         session.execute("set synchronous_commit = off")
         self.start.wait()
         while True:
-            claims = session.claim(*TYPES, worker=f"worker-{number}", batch=dice.randint(1, 20))
+            claims = session.claim(*TYPES, worker=f"worker-{number}", batch=rng.randint(1, 20))
             if not claims:
                 if not session.value("select exists (select from jobs_live)"):
                     return
                 continue
             with self.lock:
-                self.handed += [(claim.id, claim.attempts) for claim in claims]
+                self.claimed += [(claim.id, claim.attempts) for claim in claims]
             order = [claim.priority for claim in claims]
             assert order == sorted(order, reverse=True)
-            again = [claim for claim in claims if claim.attempts == 1 and dice.random() < 0.2]
-            done = [claim for claim in claims if claim not in again]
-            if again:
-                session.retry(again)
+            retried = [claim for claim in claims if claim.attempts == 1 and rng.random() < 0.2]
+            ended = [claim for claim in claims if claim not in retried]
+            if retried:
+                session.retry(retried)
             if self.plain and number % 2:
-                for claim in done:
+                for claim in ended:
                     session.plain(
                         "UPDATE jobs SET status='completed', progress=100, completed_at=now() "
                         "WHERE id=$1",
                         claim.id,
                     )
-            elif done:
-                assert session.complete(done) == {claim.id for claim in done}
+            elif ended:
+                assert session.complete(ended) == {claim.id for claim in ended}
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["our verbs", "half of them plain UPDATEs"])
-def test_each_job_is_handed_out_once_per_attempt_and_none_is_lost(
-    db: Database, plain: bool
-) -> None:
+def test_each_job_is_claimed_once_per_attempt_and_none_is_lost(db: Database, plain: bool) -> None:
     fill(db, 1500)
-    crowd = Crowd(db, plain=plain)
-    crowd.run()
+    claimers = Claimers(db, plain=plain)
+    claimers.run()
 
     rows = db.rows("select id, status, attempts from jobs")
     assert len(rows) == 1500
@@ -86,6 +86,6 @@ def test_each_job_is_handed_out_once_per_attempt_and_none_is_lost(
     attempts = Counter(
         {(row["id"], attempt): 1 for row in rows for attempt in range(1, row["attempts"] + 1)}
     )
-    assert Counter(crowd.handed) == attempts
+    assert Counter(claimers.claimed) == attempts
     assert max(attempt for _, attempt in attempts) == 2
     assert db.depth() == db.counted()

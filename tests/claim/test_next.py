@@ -1,4 +1,4 @@
-"""`claim_next` takes the first few of one line, as `claim` would."""
+"""`claim_next` takes the first jobs of one line, as `claim` does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def next_of(db: Session, job_type: str, batch: int = 8) -> list[UUID]:
     return db.column("select id from howdah.claim_next('worker', %s, %s)", batch, job_type)
 
 
-def test_it_takes_the_first_of_the_line_in_their_order(db: Database) -> None:
+def test_it_takes_the_first_jobs_of_the_line_in_order(db: Database) -> None:
     low = [db.enqueue("mail", priority=30) for _ in range(2)]
     normal = [db.enqueue("mail") for _ in range(2)]
     high = [db.enqueue("mail", priority=150) for _ in range(2)]
@@ -28,24 +28,24 @@ def test_it_takes_the_first_of_the_line_in_their_order(db: Database) -> None:
     assert next_of(db, "mail") == []
 
 
-def test_it_hands_out_what_claim_hands_out(db: Database) -> None:
-    """Two statements mark a job as claimed: they must not come to differ."""
-    with db.transaction():  # so that all have the same times
+def test_it_returns_the_same_rows_as_claim(db: Database) -> None:
+    """Two statements mark a job as claimed: they must write the same columns."""
+    with db.transaction():  # all rows get the same times
         jobs = [db.enqueue("mail", {"to": "you"}) for _ in range(2)]
-        (one,) = db.rows("select * from howdah.claim_job_batch('worker', array['mail'], 1)")
-        (other,) = db.rows("select * from howdah.claim_next('worker', 1, 'mail')")
-    assert [one.pop("id"), other.pop("id")] == jobs
-    assert one == other
-    assert (one["worker_id"], one["attempts"], one["status"]) == ("worker", 1, "claimed")
-    assert one["claimed_at"] is not None
+        (row,) = db.rows("select * from howdah.claim_job_batch('worker', array['mail'], 1)")
+        (next_row,) = db.rows("select * from howdah.claim_next('worker', 1, 'mail')")
+    assert [row.pop("id"), next_row.pop("id")] == jobs
+    assert row == next_row
+    assert (row["worker_id"], row["attempts"], row["status"]) == ("worker", 1, "claimed")
+    assert row["claimed_at"] is not None
 
 
-def test_what_is_due_later_is_left_in_line(db: Database) -> None:
+def test_a_job_that_is_due_later_is_not_claimed(db: Database) -> None:
     db.enqueue("mail", delay=HOUR)
     assert next_of(db, "mail") == []
 
 
-def test_what_others_hold_is_made_up_for_by_the_next_in_line(db: Database) -> None:
+def test_locked_jobs_are_replaced_by_the_next_in_line(db: Database) -> None:
     jobs = [db.enqueue("mail") for _ in range(5)]
     other = db.session()
     with other.transaction():

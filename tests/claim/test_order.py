@@ -1,4 +1,4 @@
-"""Claim hands out the highest priority first, then the oldest, and says what it handed out."""
+"""A claim takes the highest priority first, then the oldest, and returns what it took."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_order_holds_across_types(db: Database) -> None:
     assert claimed == jobs
 
 
-def test_a_type_that_has_most_of_the_jobs_gives_most_of_them(db: Database) -> None:
+def test_a_type_with_most_of_the_jobs_gives_most_of_the_batch(db: Database) -> None:
     first = [db.enqueue("mail") for _ in range(30)]
     others = [db.enqueue(job_type) for _ in range(3) for job_type in ("resize", "index", "send")]
     last = [db.enqueue("mail") for _ in range(3)]
@@ -42,7 +42,7 @@ def test_a_type_that_has_most_of_the_jobs_gives_most_of_them(db: Database) -> No
     assert [claim.id for claim in db.claim(*types, batch=35)] == [*others[5:], *last]
 
 
-def test_what_others_hold_is_made_up_for_by_the_next_in_line(db: Database) -> None:
+def test_locked_jobs_are_replaced_by_the_next_in_line(db: Database) -> None:
     jobs = [db.enqueue(job_type) for _ in range(8) for job_type in ("mail", "resize", "index")]
     locked = [jobs[n] for n in (0, 1, 4, 9)]
     other = db.session()
@@ -52,7 +52,7 @@ def test_what_others_hold_is_made_up_for_by_the_next_in_line(db: Database) -> No
     assert claimed == [job for job in jobs if job not in locked][:10]
 
 
-def test_only_the_asked_types_are_handed_out(db: Database) -> None:
+def test_only_the_given_types_are_claimed(db: Database) -> None:
     mail = db.enqueue("mail")
     db.enqueue("resize", priority=150)
     assert [claim.id for claim in db.claim("mail", "unknown")] == [mail]
@@ -72,7 +72,7 @@ def test_no_more_than_the_batch_and_never_the_same_job_twice(db: Database) -> No
     assert [claim.id for batch in batches for claim in batch] == jobs
 
 
-def test_a_claim_is_written_down(db: Database) -> None:
+def test_a_claim_is_recorded_in_the_row(db: Database) -> None:
     job = db.enqueue("mail")
     (claim,) = db.claim("mail", worker="first")
     row = db.job(job)
@@ -90,13 +90,13 @@ def test_every_claim_counts_an_attempt(db: Database) -> None:
         db.retry(claims)
 
 
-def test_the_rows_come_back_whole(db: Database) -> None:
+def test_a_claim_returns_the_whole_row(db: Database) -> None:
     job = db.enqueue("mail", {"a": 1}, priority=7, max_attempts=2)
     (row,) = db.rows("select * from claim_job_batch('first', array['mail'])")
     assert row == db.job(job)
 
 
-def test_a_job_that_is_due_goes_by_its_time(db: Database) -> None:
+def test_promoted_jobs_are_ordered_by_their_due_time(db: Database) -> None:
     late = db.enqueue("mail", delay=timedelta(hours=2))
     soon = db.enqueue("mail", delay=timedelta(hours=1))
     db.clock.advance(timedelta(hours=3))

@@ -1,7 +1,7 @@
-"""A job that cannot be read costs itself alone: it is failed with a reason, and the worker goes on.
+"""A job that cannot be read fails with a reason, and the worker continues.
 
-No door lets such a job in, so these tests take the door off: the payload is a few megabytes on disk
-and more than a gigabyte as text, which no client can be sent.
+Such a job cannot be enqueued, so these tests disable the checks. Its payload is a few megabytes on
+disk and more than a gigabyte as text, which the server cannot send.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def insert_unreadable(db: Database, priority: int = 100) -> UUID:
 
 @pytest.mark.engine
 @pytest.mark.slow
-def test_no_door_lets_it_in(db: Database) -> None:
+def test_an_unreadable_job_cannot_be_enqueued(db: Database) -> None:
     for sql in (
         f"select enqueue('mail', {UNREADABLE})",
         f"insert into jobs (job_type, data) values ('mail', {UNREADABLE})",
@@ -57,7 +57,9 @@ def test_no_door_lets_it_in(db: Database) -> None:
 
 
 @pytest.mark.slow
-async def test_the_worker_sets_it_aside_and_goes_on(queue: Queue, unguarded: Database) -> None:
+async def test_the_worker_fails_the_unreadable_job_and_continues(
+    queue: Queue, unguarded: Database
+) -> None:
     @queue.job
     async def mail(n: int = 0) -> None: ...
 
@@ -66,7 +68,7 @@ async def test_the_worker_sets_it_aside_and_goes_on(queue: Queue, unguarded: Dat
     last = await mail.enqueue(n=2)
     async with queue.worker(batch_size=2) as worker:
         await worker.run_until_idle()
-    assert {(await queue.get(each.id)).status for each in (first, last)} == {State.COMPLETED}
+    assert {(await queue.get(handle.id)).status for handle in (first, last)} == {State.COMPLETED}
     for id in bad:
         job = await queue.get(id)
         assert job.status is State.FAILED
@@ -75,7 +77,7 @@ async def test_the_worker_sets_it_aside_and_goes_on(queue: Queue, unguarded: Dat
 
 
 @pytest.mark.slow
-async def test_who_claims_by_hand_gets_the_others(queue: Queue, unguarded: Database) -> None:
+async def test_a_claim_by_hand_returns_the_readable_jobs(queue: Queue, unguarded: Database) -> None:
     bad = insert_unreadable(unguarded, priority=150)
     fine = await queue.enqueue("mail", {"n": 1})
     claimed = await queue.claim(["mail"], worker_id="by hand")

@@ -1,4 +1,4 @@
-"""The command line on a fresh database, and jobs in every state to look at."""
+"""The command line on a fresh database, and a queue on the same database."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def cli(dsn: str) -> Cli:
 
 @pytest.fixture
 def jobs(dsn: str) -> Generator[SyncQueue]:
-    """The same database for the test itself."""
+    """A queue on the same database, for the test itself."""
     with SyncQueue(dsn) as queue:
         yield queue

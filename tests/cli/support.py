@@ -1,4 +1,4 @@
-"""Support: commands in this process, in one of their own, and on a terminal."""
+"""Support: run commands in this process, in a process of their own, or on a terminal."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import os
 import pty
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -29,7 +28,7 @@ class Cli:
         self.dsn = dsn
 
     def __call__(self, *arguments: object, input: str | None = None) -> Result:
-        """Run a command and return what it said; a traceback fails the test."""
+        """Run a command and return its result; a traceback fails the test."""
         return invoke(*arguments, "--dsn", self.dsn, input=input)
 
     def ok(self, *arguments: object, input: str | None = None) -> str:
@@ -39,21 +38,21 @@ class Cli:
         return result.stdout
 
     def json(self, *arguments: object) -> Any:
-        """Run a command with --json that must succeed; returns what it printed."""
+        """Run a command with --json that must succeed; returns the parsed output."""
         return json.loads(self.ok(*arguments, "--json"))
 
 
 def invoke(*arguments: object, input: str | None = None) -> Result:
     """Run a command without a database of its own."""
-    with left_as_found():
+    with process_restored():
         return CliRunner().invoke(
-            howdah, [str(one) for one in arguments], input=input, catch_exceptions=False
+            howdah, [str(argument) for argument in arguments], input=input, catch_exceptions=False
         )
 
 
 @contextmanager
-def left_as_found() -> Generator[None]:
-    """Undo what `howdah worker` does to its process: it sets up the log and the environment."""
+def process_restored() -> Generator[None]:
+    """Restore the log and the environment, which `howdah worker` sets up for its process."""
     root, variables = logging.getLogger(), dict(os.environ)
     level, handlers = root.level, list(root.handlers)
     try:
@@ -66,7 +65,7 @@ def left_as_found() -> Generator[None]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return an environment that leads to no database and forces no colours."""
+    """Return an environment that names no database and forces no colours."""
     drop = ("HOWDAH_DSN", "DATABASE_URL", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE")
     kept = {name: value for name, value in os.environ.items() if name not in drop}
     return {**kept, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", **more}
@@ -76,7 +75,7 @@ def environment(**more: str) -> dict[str, str]:
 def started(
     *arguments: object, cwd: Path | None = None, **more: str
 ) -> Generator[subprocess.Popen[str]]:
-    """Start a command as a process of its own; killed at the latest when the test ends."""
+    """Start a command as a process of its own; it is killed at the end of the block."""
     process = subprocess.Popen(
         [sys.executable, "-m", "howdah", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -107,7 +106,7 @@ def run(
 
 
 def on_a_terminal(*arguments: object, **more: str) -> str:
-    """Run a command with a terminal for stdout and stderr; returns all it wrote there."""
+    """Run a command on a terminal; returns its output."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "howdah", *map(str, arguments)],
@@ -128,7 +127,7 @@ def on_a_terminal(*arguments: object, **more: str) -> str:
 
 
 class Terminal:
-    """A command that a person has started in a terminal, and what the terminal shows."""
+    """A command that runs on a terminal, and its output."""
 
     def __init__(self, *arguments: object, cwd: Path | None = None, **more: str) -> None:
         self._ours, theirs = pty.openpty()
@@ -142,8 +141,8 @@ class Terminal:
             start_new_session=True,
         )
         os.close(theirs)
-        self.shown = ""
-        self._read_to = 0  # how far into it `read_until` has come
+        self.output = ""
+        self._read_to = 0  # the position of `read_until` in the output
 
     def __enter__(self) -> Self:
         return self
@@ -154,25 +153,25 @@ class Terminal:
         os.close(self._ours)
 
     def read_until(self, *texts: str) -> None:
-        """Read on until these were shown, in their order."""
+        """Read the output until it has these texts, in this order."""
         for text in texts:
-            while (at := self.shown.find(text, self._read_to)) < 0:
+            while (at := self.output.find(text, self._read_to)) < 0:
                 part = _read(self._ours).decode(errors="replace")
-                self.shown += part
-                assert part, f"it ended and never showed {text!r}:\n{self.shown}"
+                self.output += part
+                assert part, f"it ended and never printed {text!r}:\n{self.output}"
             self._read_to = at + len(text)
 
     def type(self, keys: str) -> None:
         os.write(self._ours, keys.encode())
 
-    def ended(self) -> int:
-        """Read to the end; returns the exit code."""
+    def exit_code(self) -> int:
+        """Read the output to its end; returns the exit code."""
         while part := _read(self._ours):
-            self.shown += part.decode(errors="replace")
+            self.output += part.decode(errors="replace")
         return self.process.wait(30)
 
 
-# The terminal of a session is that from which its leader takes signals: Ctrl-C among them.
+# The leader of a session gets its signals, such as Ctrl-C, from the terminal of the session.
 _IN_A_TERMINAL = """
 import fcntl, runpy, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -184,16 +183,8 @@ runpy.run_module("howdah", run_name="__main__")
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # how Linux says that the other side has gone
+    except OSError:  # on Linux: the other side is closed
         return b""
-
-
-def until_true(condition: Callable[[], bool], what: str) -> None:
-    """Return as soon as the condition holds; fail when it does not within the deadline."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, f"never came true: {what}"
-        time.sleep(0.02)
 
 
 def claim(queue: SyncQueue, *job_types: str, worker_id: str = "someone") -> list[Job]:
@@ -201,7 +192,7 @@ def claim(queue: SyncQueue, *job_types: str, worker_id: str = "someone") -> list
 
 
 def failed(queue: SyncQueue, job_type: str, error: str = "ValueError: no") -> UUID:
-    """Make one job that has failed."""
+    """Make a job that has failed."""
     handle = queue.enqueue(job_type, max_attempts=1)
     (job,) = claim(queue, job_type)
     queue.fail(job, error)
@@ -209,7 +200,7 @@ def failed(queue: SyncQueue, job_type: str, error: str = "ValueError: no") -> UU
 
 
 def completed(queue: SyncQueue, job_type: str, result: Any = None) -> UUID:
-    """Make one job that has completed."""
+    """Make a job that has completed."""
     handle = queue.enqueue(job_type)
     (job,) = claim(queue, job_type)
     queue.complete(job, result)

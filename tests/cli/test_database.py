@@ -41,12 +41,12 @@ async def test_stats_lists_the_workers(queue: Queue, dsn: str) -> None:
     async def mail() -> None: ...
 
     async with queue.worker(concurrency=7) as worker:
-        with started("stats", "--dsn", dsn) as asked:
-            printed, _ = asked.communicate(timeout=30)
+        with started("stats", "--dsn", dsn) as process:
+            printed, _ = process.communicate(timeout=30)
     assert f"{worker.id}  alive      0      7" in printed
 
 
-def test_install_says_what_it_did(empty_dsn: str) -> None:
+def test_install_reports_whether_it_changed_the_schema(empty_dsn: str) -> None:
     first = invoke("install", "--dsn", empty_dsn)
     assert (first.exit_code, first.stdout.split()[0]) == (0, "installed")
     assert invoke("install", "--dsn", empty_dsn).stdout.startswith("nothing to do")
@@ -85,7 +85,7 @@ def test_sql_grants_let_a_producer_enqueue_and_no_more(cli: Cli) -> None:
     assert invoke("sql", "--grants").stdout.count("howdah_producer") > 1
 
 
-def test_sql_refuses_roles_without_grants_and_names_that_are_none() -> None:
+def test_sql_refuses_roles_without_grants_and_invalid_names() -> None:
     assert invoke("sql", "--producer", "web").exit_code == 2
     assert invoke("sql", "--grants", "--from", "1").exit_code == 2
     assert invoke("sql", "--from", "-1").exit_code == 2

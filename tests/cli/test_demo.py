@@ -1,4 +1,4 @@
-"""howdah demo: everything it promises, read from the database, and nothing left behind."""
+"""howdah demo: it shows all that it promises, and leaves no file and no process."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.support import run, started, until_true
+from tests.cli.support import run, started
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 
-def cleared(folder: Path) -> bool:
-    """Whether nothing that has to do with a folder is left; the last to go is the reaper."""
+def is_unused(folder: Path) -> bool:
+    """Tell whether no process uses the folder any more; the reaper ends last."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if any(str(folder) in word for word in (*process.cmdline(), process.cwd())):
@@ -28,21 +29,21 @@ def cleared(folder: Path) -> bool:
 
 @pytest.fixture
 def folder() -> Path:
-    """Where the demo makes its folder; short, as a socket goes there."""
+    """Where the demo makes its folder; short, because a socket is in it."""
     return Path(tempfile.mkdtemp(prefix="hwdemo-"))
 
 
-def test_the_demo_shows_what_it_promises(folder: Path) -> None:
-    # a DSN in the environment leads nowhere: a demo never touches a queue of the user's
+def test_the_demo_shows_every_promise(folder: Path) -> None:
+    # the demo must not use the DSN of the environment: it may be a real queue
     done = run("demo", TMPDIR=str(folder), HOWDAH_DSN="postgresql://localhost:1/users")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "\x1b" not in done.stdout
     for pattern in (
         r"\$ +kill -9 (\d+)",
-        r"recover +(\d+x )?transcode taken back from \d+",
+        r"recover +(\d+x )?transcode recovered from \d+",
         r"retry +fetch_rates after attempt 1: ConnectionError",
         r"fail +import_orders: ValueError",
-        r"cancel +export_all: nobody waits",
+        r"cancel +export_all: it is not needed",
         r"complete +(\d+x )?transcode on attempt 2",
         r"all +· +· +· +14 +1 +1",
     ):
@@ -51,12 +52,12 @@ def test_the_demo_shows_what_it_promises(folder: Path) -> None:
     assert "✗" not in done.stdout
     assert "howdah dev app:queue" in done.stdout
     assert list(folder.iterdir()) == []
-    until_true(lambda: cleared(folder), "no process is left")
+    wait_until(lambda: is_unused(folder), "no process is left")
     folder.rmdir()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_it_clears_up(folder: Path, number: signal.Signals) -> None:
+def test_an_interrupted_demo_cleans_up(folder: Path, number: signal.Signals) -> None:
     with started("demo", TMPDIR=str(folder)) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
@@ -67,11 +68,11 @@ def test_interrupted_it_clears_up(folder: Path, number: signal.Signals) -> None:
         assert demo.stderr is not None
         assert demo.stderr.read() == ""
     assert list(folder.iterdir()) == []
-    until_true(lambda: cleared(folder), "no process is left")
+    wait_until(lambda: is_unused(folder), "no process is left")
     folder.rmdir()
 
 
-def test_killed_it_takes_its_workers_and_its_server_along(folder: Path) -> None:
+def test_workers_and_server_end_with_a_killed_demo(folder: Path) -> None:
     with started("demo", TMPDIR=str(folder)) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
@@ -79,5 +80,5 @@ def test_killed_it_takes_its_workers_and_its_server_along(folder: Path) -> None:
                 break
         demo.kill()
         demo.wait()
-    until_true(lambda: cleared(folder), "no process is left")
+    wait_until(lambda: is_unused(folder), "no process is left")
     shutil.rmtree(folder)

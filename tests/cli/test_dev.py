@@ -1,4 +1,4 @@
-"""howdah dev: the worker follows the code, the dashboard shows it, and Ctrl-C ends it all."""
+"""howdah dev: the worker restarts when the code changes, and Ctrl-C stops everything."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import httpx
 import pytest
 
 from howdah import JobFailed
-from howdah.cli.dev.watch import Watch
+from howdah.cli.dev.file_watcher import FileWatcher
 from howdah.client.sync import SyncQueue
 from howdah.store.dsn import without_password
-from tests.cli.support import Cli, Terminal, environment, run, started, until_true
+from tests.cli.support import Cli, Terminal, environment, run, started
+from tests.support.waiting import wait_until
 
 APP = """
 import asyncio
@@ -51,15 +52,15 @@ class Dev:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
 
-    def heard(self, pattern: str) -> re.Match[str]:
-        """Read what is told on the terminal up to the line with this."""
+    def read_until(self, pattern: str) -> re.Match[str]:
+        """Read the output up to a line that matches."""
         assert self.process.stderr is not None
-        said: list[str] = []
+        lines: list[str] = []
         for line in self.process.stderr:
-            said.append(line)
-            if found := re.search(pattern, line):
-                return found
-        pytest.fail(f"it ended and never said {pattern}:\n{''.join(said)}")
+            lines.append(line)
+            if match := re.search(pattern, line):
+                return match
+        pytest.fail(f"it ended and never printed {pattern}:\n{''.join(lines)}")
 
 
 @contextmanager
@@ -69,14 +70,14 @@ def dev(folder: Path, *options: object, **more: str) -> Generator[Dev]:
         yield Dev(process)
 
 
-def the_workers_process(jobs: SyncQueue) -> int:
+def pid_of_worker(jobs: SyncQueue) -> int:
     """Return the process id of the one worker that is alive."""
-    until_true(lambda: sum(one.alive for one in jobs.workers()) == 1, "one worker is alive")
-    (worker,) = [one for one in jobs.workers() if one.alive]
+    wait_until(lambda: sum(worker.alive for worker in jobs.workers()) == 1, "one worker is alive")
+    (worker,) = [worker for worker in jobs.workers() if worker.alive]
     return worker.info["pid"]
 
 
-def is_gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -84,100 +85,98 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-def test_the_worker_follows_the_code_and_a_mistake_waits_for_the_next_change(
+def test_the_worker_restarts_on_a_change_and_waits_after_an_error(
     tmp_path: Path, cli: Cli, jobs: SyncQueue
 ) -> None:
     write(tmp_path, "hello")
     with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
-        link = running.heard(r"http://\S+/enter\?token=\S+")[0]
-        running.heard("worker.started")
+        link = running.read_until(r"http://\S+/enter\?token=\S+")[0]
+        running.read_until("worker.started")
         assert jobs.enqueue("greet").result(timeout=30) == "hello"
         assert running.process.stdout is not None
         assert running.process.stdout.readline() == "hello is printed\n"
 
         write(tmp_path, "good morning")
-        running.heard(r"app\.py changed: the worker starts again")
-        running.heard("worker.started")
+        running.read_until(r"app\.py changed: the worker restarts")
+        running.read_until("worker.started")
         assert jobs.enqueue("greet").result(timeout=30) == "good morning"
 
         (tmp_path / "app.py").write_text("def greet(:")
-        running.heard("SyntaxError")
-        running.heard("cannot import app: see above")
-        running.heard(r"the worker has ended; it starts again when a \.py file changes")
+        running.read_until("SyntaxError")
+        running.read_until("cannot import app: correct the error above")
+        running.read_until(r"the worker has ended; it restarts when a \.py file changes")
         with httpx.Client(follow_redirects=True) as browser:  # the dashboard is still there
             assert "greet" in browser.get(link).text
 
         write(tmp_path, "better")
-        running.heard("worker.started")
+        running.read_until("worker.started")
         assert jobs.enqueue("greet").result(timeout=30) == "better"
 
 
-def test_every_job_that_ends_is_told(tmp_path: Path, cli: Cli, jobs: SyncQueue) -> None:
+def test_every_job_that_ends_is_printed(tmp_path: Path, cli: Cli, jobs: SyncQueue) -> None:
     write(tmp_path, "hello")
     with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
-        running.heard("worker.started")
+        running.read_until("worker.started")
         id = jobs.enqueue("greet").id
-        running.heard(
+        running.read_until(
             rf'INFO    job.complete id={id} type=greet attempt=1/3 took=\d\S+s result="hello"$'
         )
         id = jobs.enqueue("fail", max_attempts=1).id
-        running.heard(rf"ERROR   job.fail id={id} type=fail attempt=1/1 .* reason=LookupError")
-        running.heard("^    Traceback")
-        running.heard("^    LookupError: not there")
+        running.read_until(rf"ERROR   job.fail id={id} type=fail attempt=1/1 .* reason=LookupError")
+        running.read_until("^    Traceback")
+        running.read_until("^    LookupError: not there")
 
 
-def test_a_change_hands_back_what_runs_and_the_new_code_runs_it(
+def test_a_change_releases_the_running_job_and_the_new_code_runs_it(
     tmp_path: Path, cli: Cli, jobs: SyncQueue
 ) -> None:
     write(tmp_path, "hello")
     handle = jobs.enqueue("wait_for_ever")
     with dev(tmp_path, HOWDAH_DSN=cli.dsn):
-        until_true(lambda: handle.status() == "running", "the job runs")
+        wait_until(lambda: handle.status() == "running", "the job runs")
         text = (tmp_path / "app.py").read_text()
         (tmp_path / "app.py").write_text(text.replace("asyncio.sleep(3600)", "asyncio.sleep(0)"))
         handle.result(timeout=30)
-        assert handle.job().attempts == 1  # being handed back is no fault of the job
+        assert handle.job().attempts == 1  # an attempt that was released does not count
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_go_it_ends_the_worker_too(
+def test_a_signal_ends_the_worker_too(
     tmp_path: Path, cli: Cli, jobs: SyncQueue, number: signal.Signals
 ) -> None:
     write(tmp_path, "hello")
     with dev(tmp_path, "--dsn", cli.dsn) as running:
-        pid = the_workers_process(jobs)
-        # a terminal's Ctrl-C is for the parent alone: twice told, a worker would not let jobs end
+        pid = pid_of_worker(jobs)
+        # Ctrl-C reaches only the parent: on a second signal a worker would not let jobs end
         assert os.getpgid(pid) != os.getpgid(running.process.pid)
         running.process.send_signal(number)
         assert running.process.wait(15) == 0
-        assert is_gone(pid)
+        assert has_ended(pid)
         assert running.process.stderr is not None
         assert "Traceback" not in running.process.stderr.read()
-    assert [one for one in jobs.workers() if one.alive] == []
+    assert [worker for worker in jobs.workers() if worker.alive] == []
 
 
-def test_in_a_terminal_it_ends_without_noise_and_so_does_every_worker(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_on_a_terminal_ctrl_c_ends_it_without_a_traceback(tmp_path: Path, cli: Cli) -> None:
     write(tmp_path, "hello")
     with Terminal("dev", "app:queue", "--port", 0, cwd=tmp_path, HOWDAH_DSN=cli.dsn) as terminal:
         terminal.read_until("worker.started")
         write(tmp_path, "good morning")
-        terminal.read_until("the worker starts again", "worker.started")
+        terminal.read_until("the worker restarts", "worker.started")
         (tmp_path / "app.py").write_text("import not_there")
         terminal.read_until("No module named 'not_there'", "the worker has ended")
         write(tmp_path, "better")
         terminal.read_until("worker.started")
         terminal.type("\x03")
-        assert terminal.ended() == 0
-    assert "Fatal Python error" not in terminal.shown
-    assert "Traceback" not in terminal.shown.rpartition("worker.started")[2]
+        assert terminal.exit_code() == 0
+    assert "Fatal Python error" not in terminal.output
+    assert "Traceback" not in terminal.output.rpartition("worker.started")[2]
 
 
-def child(folder: Path, dsn: str, shown: str) -> subprocess.Popen[str]:
+def child(folder: Path, dsn: str, dashboard_dsn: str) -> subprocess.Popen[str]:
     """Start the worker as `howdah dev` does."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "howdah.cli.dev.child", "app:queue", shown],
+        [sys.executable, "-P", "-m", "howdah.cli.dev.child", "app:queue", dashboard_dsn],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -186,17 +185,17 @@ def child(folder: Path, dsn: str, shown: str) -> subprocess.Popen[str]:
     )
 
 
-def told_to_go(process: subprocess.Popen[str]) -> None:
+def terminate(process: subprocess.Popen[str]) -> None:
     process.terminate()
 
 
-def left_alone(process: subprocess.Popen[str]) -> None:
+def close_stdin(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     process.stdin.close()
 
 
-@pytest.mark.parametrize("end", [told_to_go, left_alone])
-def test_a_worker_ends_with_the_code_it_means(
+@pytest.mark.parametrize("end", [terminate, close_stdin])
+def test_a_worker_ends_with_exit_code_0(
     tmp_path: Path, cli: Cli, end: Callable[[subprocess.Popen[str]], None]
 ) -> None:
     write(tmp_path, "hello")
@@ -206,26 +205,24 @@ def test_a_worker_ends_with_the_code_it_means(
             if "worker.started" in line:
                 break
         end(process)
-        said = process.stderr.read()
-        assert process.wait(30) == 0, said
-    assert "Fatal" not in said
+        stderr = process.stderr.read()
+        assert process.wait(30) == 0, stderr
+    assert "Fatal" not in stderr
 
 
-def test_a_worker_whose_module_cannot_be_imported_says_so_by_its_code(
+def test_a_worker_whose_module_cannot_be_imported_ends_with_code_2(
     tmp_path: Path, cli: Cli
 ) -> None:
     (tmp_path / "app.py").write_text("import not_there")
-    with child(tmp_path, cli.dsn, "whatever") as process:
+    with child(tmp_path, cli.dsn, "any") as process:
         assert process.stderr is not None
-        said = process.stderr.read()
-        assert process.wait(30) == 2, said
-    assert "No module named 'not_there'" in said
-    assert "Fatal" not in said
+        stderr = process.stderr.read()
+        assert process.wait(30) == 2, stderr
+    assert "No module named 'not_there'" in stderr
+    assert "Fatal" not in stderr
 
 
-def test_a_handler_that_reads_from_the_terminal_finds_nothing(
-    tmp_path: Path, cli: Cli, jobs: SyncQueue
-) -> None:
+def test_a_handler_that_reads_stdin_gets_its_end(tmp_path: Path, cli: Cli, jobs: SyncQueue) -> None:
     (tmp_path / "app.py").write_text(
         "from howdah import Queue\nqueue = Queue()\n"
         "@queue.job(max_attempts=1)\ndef ask() -> str:\n    return input()\n"
@@ -235,19 +232,19 @@ def test_a_handler_that_reads_from_the_terminal_finds_nothing(
         handle.result(timeout=30)
 
 
-def test_killed_it_leaves_no_worker_behind(tmp_path: Path, cli: Cli, jobs: SyncQueue) -> None:
+def test_its_worker_ends_if_it_is_killed(tmp_path: Path, cli: Cli, jobs: SyncQueue) -> None:
     write(tmp_path, "hello")
     with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
-        pid = the_workers_process(jobs)
+        pid = pid_of_worker(jobs)
         running.process.kill()
-        until_true(lambda: is_gone(pid), "the worker is gone")
+        wait_until(lambda: has_ended(pid), "the worker has ended")
 
 
-def test_on_the_embedded_database_it_needs_nothing_else(tmp_path: Path) -> None:
+def test_without_a_dsn_it_uses_the_embedded_database(tmp_path: Path) -> None:
     write(tmp_path, "hello")
     home = str(tmp_path / "home")
     with dev(tmp_path, HOWDAH_HOME=home) as running:
-        running.heard("worker.started")
+        running.read_until("worker.started")
         done = run("enqueue", "greet", "--wait", cwd=tmp_path, HOWDAH_HOME=home)
         assert (done.returncode, "hello" in done.stdout) == (0, True), done.stderr
         running.process.terminate()
@@ -262,30 +259,30 @@ def test_without_the_schema_it_says_how_to_install_it(tmp_path: Path, empty_dsn:
     assert "worker.started" not in done.stderr
 
 
-def test_a_queue_on_another_database_than_the_dashboard_is_told(
+def test_a_queue_on_another_database_than_the_dashboard_is_an_error(
     tmp_path: Path, cli: Cli, empty_dsn: str
 ) -> None:
     write(tmp_path, "hello", repr(empty_dsn))
     with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
-        running.heard("app:queue works on .* but the dashboard shows")
+        running.read_until("app:queue uses .* but the dashboard shows")
 
 
-def test_a_watch_sees_python_files_come_go_and_change(tmp_path: Path) -> None:
-    def put(name: str, text: str = "") -> Path:
+def test_the_file_watcher_reports_new_changed_and_deleted_files(tmp_path: Path) -> None:
+    def write_file(name: str, text: str = "") -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 
-    app, deep = put("app.py"), put("shop/orders/late.py")
-    watch = Watch(tmp_path)
-    assert watch.step() == []
-    put("app.py", "x = 1")
-    new = put("shop/new.py")
-    assert watch.step() == [app, new]
-    deep.unlink()
-    assert watch.step() == [deep]
-    put("env/pyvenv.cfg")
+    app, nested = write_file("app.py"), write_file("shop/orders/late.py")
+    watcher = FileWatcher(tmp_path)
+    assert watcher.step() == []
+    write_file("app.py", "x = 1")
+    new = write_file("shop/new.py")
+    assert watcher.step() == [app, new]
+    nested.unlink()
+    assert watcher.step() == [nested]
+    write_file("env/pyvenv.cfg")
     for name in ("notes.txt", "env/lib/a.py", ".git/b.py", "__pycache__/c.py", "node_modules/d.py"):
-        put(name, "changed")
-    assert watch.step() == []
+        write_file(name, "changed")
+    assert watcher.step() == []

@@ -1,4 +1,4 @@
-"""howdah enqueue: what is typed becomes a job."""
+"""howdah enqueue: arguments and options become a job."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_a_value_is_json_if_it_can_be(cli: Cli, jobs: SyncQueue, typed: str, val
 
 
 def test_data_comes_from_an_option_or_from_stdin(cli: Cli, jobs: SyncQueue) -> None:
-    given = cli.ok("enqueue", "any", "--data", '{"a": 1, "b": 2}', "b=3").strip()
-    assert jobs.get(given).data == {"a": 1, "b": 3}
-    read = cli.ok("enqueue", "any", "--data", "-", input='{"a": "ü"}').strip()
-    assert jobs.get(read).data == {"a": "ü"}
+    from_option = cli.ok("enqueue", "any", "--data", '{"a": 1, "b": 2}', "b=3").strip()
+    assert jobs.get(from_option).data == {"a": 1, "b": 3}
+    from_stdin = cli.ok("enqueue", "any", "--data", "-", input='{"a": "ü"}').strip()
+    assert jobs.get(from_stdin).data == {"a": "ü"}
 
 
 def test_options_reach_the_job(cli: Cli, jobs: SyncQueue) -> None:
@@ -70,39 +70,39 @@ def test_priorities_have_names(cli: Cli, jobs: SyncQueue, name: str, number: int
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "expected"),
     [
         (["--delay", "10"], "write a number and a unit"),
         (["--delay", "-1s"], "write a number and a unit"),
-        (["--delay", "99999999999d"], "longer than a duration can be"),
+        (["--delay", "99999999999d"], "is too long: write a shorter duration"),
         (["--delay", "1s", "--run-at", "2030-01-01T00:00:00Z"], "not both"),
         (["--run-at", "2030-01-01T00:00:00"], "no time zone"),
         (["--run-at", "tomorrow"], "not an instant"),
         (["--priority", "urgent"], "explicit, discovered, backfill"),
-        (["--priority", "99999999999"], "priority lies between"),
+        (["--priority", "99999999999"], "priority must be between"),
         (["--max-attempts", "0"], "at least 1"),
         (["path"], "not KEY=VALUE"),
         (["=1"], "not KEY=VALUE"),
         (["a=1", "a=2"], "given twice"),
-        (["--data", "{"], "this is not JSON"),
-        (["--data", "[1]"], "a payload is a JSON object"),
+        (["--data", "{"], "it is not valid JSON"),
+        (["--data", "[1]"], "the payload must be a JSON object"),
         (["a=\ud800"], "surrogate"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_written(
-    cli: Cli, jobs: SyncQueue, arguments: list[str], words: str
+def test_an_invalid_job_is_refused_and_nothing_is_written(
+    cli: Cli, jobs: SyncQueue, arguments: list[str], expected: str
 ) -> None:
     refused = cli("enqueue", "any", *arguments)
     assert refused.exit_code == 2
-    assert words in " ".join(refused.stderr.split())
+    assert expected in " ".join(refused.stderr.split())
     assert jobs.jobs() == []
 
 
-async def test_wait_prints_the_result_and_tells_a_failure_apart(queue: Queue, dsn: str) -> None:
+async def test_wait_prints_the_result_or_the_error(queue: Queue, dsn: str) -> None:
     @queue.job
     async def double(n: int) -> int:
         if n < 0:
-            raise ValueError("only what is positive")
+            raise ValueError("only positive numbers")
         return n * 2
 
     async with queue.worker():
@@ -115,38 +115,38 @@ async def test_wait_prints_the_result_and_tells_a_failure_apart(queue: Queue, ds
             id, _, rest = stdout.partition("\n")
             assert (waiting.returncode, rest) == (code, printed)
             assert (await queue.get(id)).status.finished
-            assert ("error: the job is failed: ValueError: only what" in stderr) == (code == 1)
+            assert ("error: the job is failed: ValueError: only positive" in stderr) == (code == 1)
 
 
-# ── against what workers have registered ──
+# ── checked against the types that workers have registered ──
 
 
 @pytest.fixture
 def db(dsn: str) -> Generator[Database]:
-    """The database that the command line works on."""
-    made = Database(dsn)
-    yield made
-    made.close()
+    """The database of the command line."""
+    database = Database(dsn)
+    yield database
+    database.close()
 
 
 RESIZE = """
     select howdah.register_job_types('w', '[{"name": "resize", "priority": 30, "max_attempts": 1,
         "signature": "x", "parameters": [
             {"name": "path", "type": "str", "required": true},
-            {"name": "width", "type": "int", "required": false}]}, {"name": "untold"}]')
+            {"name": "width", "type": "int", "required": false}]}, {"name": "undescribed"}]')
 """
 
 
-def test_what_is_not_said_comes_from_the_type(cli: Cli, jobs: SyncQueue, db: Database) -> None:
+def test_defaults_come_from_the_type(cli: Cli, jobs: SyncQueue, db: Database) -> None:
     db.execute(RESIZE)
     job = jobs.get(cli.ok("enqueue", "resize", "path=a.png").strip())
     assert (job.priority, job.max_attempts) == (30, 1)
-    said = cli.ok("enqueue", "resize", "path=a", "--priority", "100", "--max-attempts", "3")
-    job = jobs.get(said.strip())
+    printed = cli.ok("enqueue", "resize", "path=a", "--priority", "100", "--max-attempts", "3")
+    job = jobs.get(printed.strip())
     assert (job.priority, job.max_attempts) == (100, 3)
 
 
-def test_a_type_that_nobody_registered_is_taken_with_a_warning(
+def test_an_unregistered_type_is_enqueued_with_a_warning(
     cli: Cli, jobs: SyncQueue, db: Database
 ) -> None:
     db.execute(RESIZE)
@@ -161,7 +161,7 @@ def test_a_type_that_nobody_registered_is_taken_with_a_warning(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ([], "the payload does not fit resize: missing 'path' (str)."),
         (["path=a", "widht=3"], "unknown 'widht' (did you mean 'width'?)"),
@@ -172,12 +172,12 @@ def test_a_type_that_nobody_registered_is_taken_with_a_warning(
     ],
 )
 def test_a_payload_that_no_live_worker_can_read_is_refused(
-    cli: Cli, jobs: SyncQueue, db: Database, arguments: list[str], says: str
+    cli: Cli, jobs: SyncQueue, db: Database, arguments: list[str], message: str
 ) -> None:
     db.execute(RESIZE)
     refused = cli("enqueue", "resize", *arguments)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert says in refused.stderr
+    assert message in refused.stderr
     assert "--force" in refused.stderr
     assert db.value("select count(*) from howdah.jobs") == 0
     forced = cli("enqueue", "resize", *arguments, "--force")
@@ -185,7 +185,7 @@ def test_a_payload_that_no_live_worker_can_read_is_refused(
     assert jobs.get(forced.stdout.strip()).job_type == "resize"
 
 
-def test_where_no_worker_was_seen_of_late_it_is_only_a_warning(
+def test_without_a_live_worker_a_wrong_payload_is_only_a_warning(
     cli: Cli, jobs: SyncQueue, db: Database
 ) -> None:
     db.execute(RESIZE)
@@ -195,10 +195,10 @@ def test_where_no_worker_was_seen_of_late_it_is_only_a_warning(
 
 
 @pytest.mark.parametrize("parameters", ["[1]", '["x"]', '[{"name": 3}]'])
-def test_parameters_that_were_not_told_or_make_no_sense_are_not_checked(
+def test_unknown_or_malformed_parameters_are_not_checked(
     cli: Cli, jobs: SyncQueue, db: Database, parameters: str
 ) -> None:
     db.execute(RESIZE)
     db.execute(f"update howdah.job_types set parameters = '{parameters}' where name = 'resize'")
-    for name in ("resize", "untold"):
+    for name in ("resize", "undescribed"):
         assert cli("enqueue", name, "x=1").stderr == ""

@@ -1,4 +1,4 @@
-"""A user's mistake is one line on stderr and a telling exit code, never a traceback."""
+"""An error of the user is one line on stderr and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -18,52 +18,56 @@ from tests.cli.support import Cli, environment, invoke, started
 from tests.support.databases import Databases
 
 
-def says(result: Result, code: int, *words: str) -> None:
-    """Check that a command complained in one line, on stderr alone, and with this code."""
+def check_error(result: Result, code: int, *texts: str) -> None:
+    """Check that a command printed one line of error to stderr, and ended with this code."""
     assert result.exit_code == code
     assert result.stdout == ""
     assert result.stderr.startswith("error: ")
     assert len(result.stderr.splitlines()) == 1
-    for word in words:
-        assert word in result.stderr
+    for text in texts:
+        assert text in result.stderr
 
 
-def test_2_a_dsn_that_is_none() -> None:
-    says(invoke("jobs", "--dsn", "nonsense"), 2, "postgresql://user:password@host:5432/database")
+def test_2_an_invalid_dsn() -> None:
+    check_error(
+        invoke("jobs", "--dsn", "nonsense"), 2, "postgresql://user:password@host:5432/database"
+    )
 
 
-def test_2_something_that_cannot_be_queued(cli: Cli) -> None:
-    says(cli("enqueue", "x" * 201), 2, "1 to 200 characters")
+def test_2_a_job_that_cannot_be_enqueued(cli: Cli) -> None:
+    check_error(cli("enqueue", "x" * 201), 2, "1 to 200 characters")
 
 
 def test_3_no_such_job(cli: Cli) -> None:
     id = uuid4()
-    says(cli("show", id), 3, str(id))
-    says(cli("watch", id), 3, str(id))
+    check_error(cli("show", id), 3, str(id))
+    check_error(cli("watch", id), 3, str(id))
 
 
-def test_4_nobody_listens_there() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening: refused for sure
-        dsn = f"postgresql://someone:secret@127.0.0.1:{taken.getsockname()[1]}/db"
+def test_4_an_unreachable_server() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # bound but not listening, so it is refused
+        dsn = f"postgresql://someone:secret@127.0.0.1:{bound.getsockname()[1]}/db"
         refused = invoke("jobs", "--dsn", dsn)
-    says(refused, 4, "cannot reach", "someone:***@127.0.0.1")
+    check_error(refused, 4, "cannot reach", "someone:***@127.0.0.1")
     assert "secret" not in refused.stderr
-    assert refused.stderr.count("127.0.0.1:") == 1, "the address is said once"
+    assert refused.stderr.count("127.0.0.1:") == 1, "the address is printed once"
 
 
 def test_4_no_such_database(dsn: str) -> None:
-    says(invoke("jobs", "--dsn", dsn.replace("howdah_test_", "no_")), 4, "does not let us in")
+    check_error(
+        invoke("jobs", "--dsn", dsn.replace("howdah_test_", "no_")), 4, "refused the connection"
+    )
 
 
-def test_4_a_role_that_may_not(databases: Databases, dsn: str) -> None:
-    role = f"nobody_{uuid4().hex[:8]}"
+def test_4_a_role_without_the_privilege(databases: Databases, dsn: str) -> None:
+    role = f"unprivileged_{uuid4().hex[:8]}"
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(f"create role {role} login".encode())
     try:
         other = dsn.replace("postgres@", f"{role}@", 1)
         assert other != dsn
-        says(invoke("stats", "--dsn", other), 4, "howdah sql --grants")
+        check_error(invoke("stats", "--dsn", other), 4, "howdah sql --grants")
     finally:
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(f"drop role {role}".encode())
@@ -73,11 +77,11 @@ def test_4_a_database_that_takes_no_writes(cli: Cli) -> None:
     with psycopg.connect(cli.dsn, autocommit=True) as connection:
         name = connection.info.dbname
         connection.execute(f"alter database {name} set default_transaction_read_only = on".encode())
-    says(cli("enqueue", "mail"), 4, "takes no writes")
+    check_error(cli("enqueue", "mail"), 4, "takes no writes")
 
 
 def test_5_no_schema(empty_dsn: str) -> None:
-    says(invoke("jobs", "--dsn", empty_dsn), 5, "howdah install")
+    check_error(invoke("jobs", "--dsn", empty_dsn), 5, "howdah install")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_5_another_schema(cli: Cli, number: int, compatible_from: int, advice: s
             "update howdah.installed set schema_number = %s, compatible_from = %s",
             (number, compatible_from),
         )
-    says(cli("jobs"), 5, advice)
+    check_error(cli("jobs"), 5, advice)
 
 
 def test_130_ctrl_c_ends_without_a_traceback(cli: Cli, jobs: SyncQueue) -> None:
@@ -102,11 +106,11 @@ def test_130_ctrl_c_ends_without_a_traceback(cli: Cli, jobs: SyncQueue) -> None:
         assert '"pending"' in watching.stdout.readline()
         watching.send_signal(signal.SIGINT)
         assert watching.wait(20) == 130
-        said = watching.stderr.read()
-    assert said == f"the job goes on; come back with: howdah watch {id} --after 0\n"
+        printed = watching.stderr.read()
+    assert printed == f"the job goes on; to continue: howdah watch {id} --after 0\n"
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_pipe_that_is_closed_early_is_no_error() -> None:
     program = f"{shlex.quote(sys.executable)} -m howdah sql"
     done = subprocess.run(
         ["/bin/sh", "-c", f"{program} | head -n 1"],

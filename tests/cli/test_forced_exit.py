@@ -1,4 +1,4 @@
-"""howdah worker ends after its grace period, whatever its handlers do, and says what kept it."""
+"""howdah worker ends after its grace period, whatever its handlers do, and logs what kept it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from howdah import State
 from howdah.client.sync import SyncQueue
-from tests.cli.support import Cli, started, until_true
+from tests.cli.support import Cli, started
+from tests.support.waiting import wait_until
 
 APP = """
 import asyncio, pathlib, threading, time
@@ -74,28 +75,28 @@ def app(tmp_path: Path) -> Path:
         ("fills_threads", "_0, thread "),
     ],
 )
-def test_what_goes_on_is_handed_back_and_does_not_keep_the_process(
+def test_a_job_that_does_not_stop_is_released_and_the_process_ends(
     app: Path, cli: Cli, jobs: SyncQueue, job_type: str, kept_by: str | None
 ) -> None:
     handle = jobs.enqueue(job_type, {"file": str(app / "began")})
     with started("worker", "app:queue", "--grace", "100ms", cwd=app, HOWDAH_DSN=cli.dsn) as worker:
-        until_true((app / "began").exists, "the handler has begun")
+        wait_until((app / "began").exists, "the handler has begun")
         worker.terminate()
-        _, said = worker.communicate(timeout=45)
-    assert worker.returncode == 0, said
-    assert ("worker.forced_exit" in said) == (kept_by is not None)
-    assert kept_by is None or kept_by in said
+        _, log = worker.communicate(timeout=45)
+    assert worker.returncode == 0, log
+    assert ("worker.forced_exit" in log) == (kept_by is not None)
+    assert kept_by is None or kept_by in log
     job = handle.job()
     assert (job.status, job.attempts, job.worker_id) == (State.PENDING, 0, None)
-    assert jobs.workers() == [], "it said goodbye"
+    assert jobs.workers() == [], "it has deregistered"
 
 
-def test_an_attempt_that_timed_out_and_goes_on_does_not_keep_the_process(
+def test_a_timed_out_handler_that_does_not_stop_does_not_keep_the_process(
     app: Path, cli: Cli, jobs: SyncQueue
 ) -> None:
     handle = jobs.enqueue("times_out", {"file": str(app / "began")}, max_attempts=1)
     with started("worker", "app:queue", "--grace", "1h", cwd=app, HOWDAH_DSN=cli.dsn) as worker:
-        until_true(lambda: handle.status() is State.FAILED, "it is settled as timed out")
+        wait_until(lambda: handle.status() is State.FAILED, "it is settled as timed out")
         worker.terminate()
         assert worker.wait(45) == 0  # there is nothing to wait for
     assert jobs.workers() == []
@@ -108,13 +109,15 @@ def test_a_blocked_event_loop_does_not_keep_the_process(
     handle = jobs.enqueue("blocks_the_loop", {"file": str(app / "began")})
     grace = "100ms" if signals == 1 else "1h"
     with started("worker", "app:queue", "--grace", grace, cwd=app, HOWDAH_DSN=cli.dsn) as worker:
-        until_true((app / "began").exists, "the handler has begun")
+        wait_until((app / "began").exists, "the handler has begun")
         for number in (signal.SIGTERM, signal.SIGINT)[:signals]:
             worker.send_signal(number)
-        _, said = worker.communicate(timeout=45)
-    assert worker.returncode == 1, said
-    assert "worker.forced_exit code=1 types=blocks_the_loop: the event loop is blocked at" in said
-    assert "app.py" in said
-    assert "in blocks_the_loop" in said
+        _, log = worker.communicate(timeout=45)
+    assert worker.returncode == 1, log
+    assert "worker.forced_exit code=1 types=blocks_the_loop: the event loop is blocked at" in log
+    assert "app.py" in log
+    assert "in blocks_the_loop" in log
     job = handle.job()
-    assert [one.id for one in jobs.workers()] == [job.worker_id], "others notice its silence"
+    assert [worker.id for worker in jobs.workers()] == [job.worker_id], (
+        "it has not deregistered, so its job is recovered"
+    )

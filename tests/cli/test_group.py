@@ -1,4 +1,4 @@
-"""howdah alone: help that helps, one list of commands, documented."""
+"""howdah without a command: the help, the list of commands, and their documentation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PROMISED = {
 }
 
 
-def test_alone_it_prints_the_help() -> None:
-    alone = invoke()
-    assert alone.exit_code == 0
-    assert alone.stdout == invoke("--help").stdout
+def test_without_a_command_it_prints_the_help() -> None:
+    result = invoke()
+    assert result.exit_code == 0
+    assert result.stdout == invoke("--help").stdout
     for name in PROMISED:
-        assert re.search(rf"^  {name} ", alone.stdout, re.MULTILINE)
-    assert "Exit codes:" in alone.stdout
+        assert re.search(rf"^  {name} ", result.stdout, re.MULTILINE)
+    assert "Exit codes:" in result.stdout
 
 
 def test_every_promised_command_is_there_and_no_other() -> None:
@@ -46,10 +46,10 @@ def test_an_unknown_command_is_wrong_usage() -> None:
 
 @pytest.mark.parametrize("name", sorted(PROMISED))
 def test_help_of_a_command_says_what_it_does(name: str) -> None:
-    helped = invoke(name, "--help")
-    assert helped.exit_code == 0
-    assert helped.stdout.startswith(f"Usage: howdah {name}")
-    assert len(helped.stdout.splitlines()) >= 5
+    help = invoke(name, "--help")
+    assert help.exit_code == 0
+    assert help.stdout.startswith(f"Usage: howdah {name}")
+    assert len(help.stdout.splitlines()) >= 5
 
 
 @pytest.mark.parametrize("name", sorted(PROMISED))
@@ -63,10 +63,10 @@ def test_the_reference_describes_every_command_and_option(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PROMISED - {"pg", "demo", "completion"}))
-def test_dsn_is_an_option_everywhere(name: str) -> None:
+def test_every_command_on_a_database_has_the_option_dsn(name: str) -> None:
     assert "--dsn" in invoke(name, "--help").stdout
 
 
-def test_dsn_may_stand_before_the_command_too(cli: Cli) -> None:
+def test_dsn_is_accepted_before_the_command_too(cli: Cli) -> None:
     id = cli.ok("enqueue", "mail").strip()
     assert id in invoke("--dsn", cli.dsn, "jobs").stdout

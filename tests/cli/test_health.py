@@ -1,4 +1,4 @@
-"""howdah worker --health-port: probes learn whether it lives and works, whatever else is sent."""
+"""howdah worker --health-port: probes get an answer, whatever other clients send."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import pytest
 from howdah import State
 from howdah.cli import health
 from howdah.client.sync import SyncQueue
-from tests.cli.support import Cli, run, started, until_true
+from tests.cli.support import Cli, run, started
+from tests.support.waiting import wait_until
 
 APP = """
 import asyncio, pathlib, time
@@ -49,19 +50,19 @@ def worker(app: Path, dsn: str, *options: str) -> Generator[tuple[subprocess.Pop
     with started(*arguments, cwd=app, HOWDAH_DSN=dsn) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if found := re.search(r"health\.listening host=127\.0\.0\.1 port=(\d+)", line):
-                yield process, int(found[1])
+            if match := re.search(r"health\.listening host=127\.0\.0\.1 port=(\d+)", line):
+                yield process, int(match[1])
                 return
         pytest.fail("the worker never listened")
 
 
-def send(port: int, said: bytes) -> bytes:
+def send(port: int, request: bytes) -> bytes:
     """Send these bytes and read to the end of the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
-        client.sendall(said)
+        client.sendall(request)
         answer = b""
-        while piece := client.recv(4096):
-            answer += piece
+        while chunk := client.recv(4096):
+            answer += chunk
     return answer
 
 
@@ -71,40 +72,44 @@ def ask(port: int, path: str) -> tuple[int, str]:
     return int(head.split()[1]), body.strip()
 
 
-def test_a_worker_says_that_it_lives_and_works(app: Path, cli: Cli, jobs: SyncQueue) -> None:
+def test_probes_report_a_healthy_and_a_stopping_worker(
+    app: Path, cli: Cli, jobs: SyncQueue
+) -> None:
     go = app / "go"
     with worker(app, cli.dsn) as (process, port):
-        until_true(lambda: ask(port, "/readyz") == (200, "ok"), "it is ready")
+        wait_until(lambda: ask(port, "/readyz") == (200, "ok"), "it is ready")
         assert ask(port, "/healthz?from=kubelet") == (200, "ok")
         assert ask(port, "/")[0] == 404
         job = jobs.enqueue("wait", {"file": str(go)})
-        until_true(lambda: job.status() is State.RUNNING, "the job runs")
+        wait_until(lambda: job.status() is State.RUNNING, "the job runs")
         process.send_signal(signal.SIGTERM)
-        until_true(lambda: ask(port, "/readyz") == (503, "the worker is stopping"), "it leaves")
+        wait_until(
+            lambda: ask(port, "/readyz") == (503, "the worker is stopping"), "it is stopping"
+        )
         assert ask(port, "/healthz") == (200, "ok")
         go.touch()
         assert process.wait(30) == 0
 
 
-def test_a_handler_that_blocks_the_loop_is_told_only_after_long(
+def test_a_blocked_loop_is_reported_only_after_the_limit(
     app: Path, cli: Cli, jobs: SyncQueue
 ) -> None:
     go = app / "go"
     for stuck_after, expected in (("10m", (200, "ok")), ("1s", (503, "the event loop is blocked"))):
         with worker(app, cli.dsn, "--health-stuck-after", stuck_after) as (process, port):
             job = jobs.enqueue("block", {"file": str(go)})
-            until_true(lambda job=job: job.status() is not State.PENDING, "the job is taken")
-            until_true(lambda port=port, e=expected: ask(port, "/healthz") == e, str(expected))
+            wait_until(lambda job=job: job.status() is not State.PENDING, "the job is claimed")
+            wait_until(lambda port=port, e=expected: ask(port, "/healthz") == e, str(expected))
             assert ask(port, "/readyz") == (200, "ok")  # its beats have a thread of their own
             go.touch()
-            until_true(lambda job=job: job.status() is State.COMPLETED, "the job ended")
-            until_true(lambda port=port: ask(port, "/healthz")[0] == 200, "the loop turns again")
+            wait_until(lambda job=job: job.status() is State.COMPLETED, "the job ended")
+            wait_until(lambda port=port: ask(port, "/healthz")[0] == 200, "the loop responds again")
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
         go.unlink()
 
 
-def test_a_worker_without_a_database_lives_and_is_not_ready(app: Path) -> None:
+def test_a_worker_without_a_database_is_alive_and_not_ready(app: Path) -> None:
     with worker(app, "postgresql://somebody:secret@127.0.0.1:9/nothing") as (process, port):
         assert ask(port, "/healthz") == (200, "ok")
         assert ask(port, "/readyz") == (503, "the worker has not started")
@@ -114,13 +119,13 @@ def test_a_worker_without_a_database_lives_and_is_not_ready(app: Path) -> None:
 
 def test_a_worker_whose_beats_do_not_get_through_is_not_ready(app: Path, cli: Cli) -> None:
     with worker(app, cli.dsn, "--silent-after", "1s") as (_, port):
-        until_true(lambda: ask(port, "/readyz") == (200, "ok"), "it is ready")
+        wait_until(lambda: ask(port, "/readyz") == (200, "ok"), "it is ready")
         with psycopg.connect(cli.dsn) as connection:
             connection.execute("lock table howdah.workers in access exclusive mode")
             silent = (503, "no beat reaches the database")
-            until_true(lambda: ask(port, "/readyz") == silent, "it is silent")
+            wait_until(lambda: ask(port, "/readyz") == silent, "it is silent")
             assert ask(port, "/healthz") == (200, "ok")
-        until_true(lambda: ask(port, "/readyz") == (200, "ok"), "it is ready again")
+        wait_until(lambda: ask(port, "/readyz") == (200, "ok"), "it is ready again")
 
 
 def test_no_port_is_open_unless_it_is_named(app: Path, cli: Cli) -> None:
@@ -128,16 +133,16 @@ def test_no_port_is_open_unless_it_is_named(app: Path, cli: Cli) -> None:
         assert process.stderr is not None
         assert any("worker.started" in line for line in process.stderr)
         open_ports = psutil.Process(process.pid).net_connections("inet")
-        assert [each for each in open_ports if each.status == psutil.CONN_LISTEN] == []
+        assert [socket for socket in open_ports if socket.status == psutil.CONN_LISTEN] == []
 
 
-def test_a_port_that_is_taken_is_told_at_once(app: Path, cli: Cli) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        port = door.getsockname()[1]
+def test_a_port_that_is_taken_is_an_error_at_once(app: Path, cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         done = run("worker", "app:queue", "--health-port", port, cwd=app, HOWDAH_DSN=cli.dsn)
     assert done.returncode == 2
-    assert f"cannot answer probes at 127.0.0.1:{port}" in done.stderr
-    assert "--health-port takes another" in done.stderr
+    assert f"cannot listen for probes at 127.0.0.1:{port}" in done.stderr
+    assert "choose another --health-port" in done.stderr
 
 
 GARBAGE = [
@@ -148,24 +153,24 @@ GARBAGE = [
     b"GET /\xff\xfe HTTP/1.1\r\n\r\n",
     b"POST /healthz HTTP/1.1\r\nContent-Length: 9\r\n\r\n",
     b"GET http://other/healthz HTTP/1.1\r\n\r\n",
-    b"GET /healthz HTTP/1.1\r\nX: " + b"x" * health.LONGEST_HEAD * 4 + b"\r\n\r\n",
-    b"A" * health.LONGEST_HEAD * 4,
+    b"GET /healthz HTTP/1.1\r\nX: " + b"x" * health.MAX_HEAD * 4 + b"\r\n\r\n",
+    b"A" * health.MAX_HEAD * 4,
 ]
 
 
-def test_whatever_is_sent_costs_itself_alone(app: Path, cli: Cli, jobs: SyncQueue) -> None:
+def test_bad_requests_disturb_neither_probes_nor_jobs(app: Path, cli: Cli, jobs: SyncQueue) -> None:
     with worker(app, cli.dsn) as (process, port), ExitStack() as held:
-        until_true(lambda: ask(port, "/readyz") == (200, "ok"), "it is ready")
-        for said in GARBAGE:
+        wait_until(lambda: ask(port, "/readyz") == (200, "ok"), "it is ready")
+        for request in GARBAGE:
             try:
-                answer = send(port, said)
+                answer = send(port, request)
             except ConnectionError:  # closed before all of it was read
                 continue
-            assert not answer.startswith(b"HTTP/1.1 2"), said[:40]
-        # slow ones, more than there is room for: the oldest make room
+            assert not answer.startswith(b"HTTP/1.1 2"), request[:40]
+        # more slow clients than the limit: the oldest are closed
         slow = [
             held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
-            for _ in range(health.MOST * 2)
+            for _ in range(health.MAX_CONNECTIONS * 2)
         ]
         for client in slow:
             with suppress(ConnectionError):

@@ -1,4 +1,4 @@
-"""howdah jobs and howdah show: what people and programs read about jobs."""
+"""howdah jobs and howdah show: lists and details, for people and for programs."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ def ids(printed: str) -> list[str]:
     return re.findall(r"^[0-9a-f-]{36}", printed, re.MULTILINE)
 
 
-def test_newest_first_and_the_next_page_is_a_command_away(cli: Cli, jobs: SyncQueue) -> None:
-    made = [str(jobs.enqueue("mail", {"n": n}).id) for n in range(5)][::-1]
+def test_newest_jobs_first_and_the_command_for_the_next_page(cli: Cli, jobs: SyncQueue) -> None:
+    expected = [str(jobs.enqueue("mail", {"n": n}).id) for n in range(5)][::-1]
     page = cli("jobs", "--limit", 2, "--type", "mail")
-    seen = ids(page.stdout)
+    listed_ids = ids(page.stdout)
     while match := re.search(r"next page: howdah (.*)", page.stderr):
         page = invoke(*shlex.split(match.group(1)))
-        seen += ids(page.stdout)
-    assert seen == made
+        listed_ids += ids(page.stdout)
+    assert listed_ids == expected
 
 
 def test_filters_are_by_state_type_and_worker(cli: Cli, jobs: SyncQueue) -> None:
-    waits = jobs.enqueue("mail").id
-    broke = failed(jobs, "report")
+    pending = jobs.enqueue("mail").id
+    failed_id = failed(jobs, "report")
     done = completed(jobs, "report")
     jobs.enqueue("scan")
-    (held,) = claim(jobs, "scan", worker_id="somebody else")
-    assert ids(cli.ok("jobs", "--status", "pending")) == [str(waits)]
+    (held,) = claim(jobs, "scan", worker_id="another")
+    assert ids(cli.ok("jobs", "--status", "pending")) == [str(pending)]
     assert ids(cli.ok("jobs", "--status", "failed", "--status", "completed")) == [
         str(done),
-        str(broke),
+        str(failed_id),
     ]
-    assert ids(cli.ok("jobs", "--type", "mail", "--type", "scan")) == [str(held.id), str(waits)]
-    assert ids(cli.ok("jobs", "--worker", "somebody else")) == [str(held.id)]
-    nothing = cli("jobs", "--type", "nobody")
-    assert (nothing.exit_code, nothing.stdout, nothing.stderr) == (0, "", "no jobs here\n")
+    assert ids(cli.ok("jobs", "--type", "mail", "--type", "scan")) == [str(held.id), str(pending)]
+    assert ids(cli.ok("jobs", "--worker", "another")) == [str(held.id)]
+    nothing = cli("jobs", "--type", "unknown")
+    assert (nothing.exit_code, nothing.stdout, nothing.stderr) == (0, "", "no job matches\n")
 
 
-def test_a_state_that_is_none_is_refused_with_those_that_are(cli: Cli) -> None:
+def test_an_unknown_state_is_refused_and_the_states_are_listed(cli: Cli) -> None:
     refused = cli("jobs", "--status", "done")
     assert refused.exit_code == 2
     assert "'pending', 'claimed', 'running'" in refused.stderr
 
 
-def test_an_id_is_a_whole_uuid(cli: Cli) -> None:
+def test_an_id_is_a_full_uuid(cli: Cli) -> None:
     for command in (["show", "0190"], ["watch", "0190"], ["cancel", "0190"], ["requeue", "0190"]):
         refused = cli(*command)
         assert refused.exit_code == 2
@@ -64,7 +64,7 @@ def test_json_is_the_whole_job(cli: Cli, jobs: SyncQueue) -> None:
     assert listed["errors"][0]["error"] == "ValueError: no"
 
 
-def test_show_tells_everything(cli: Cli, jobs: SyncQueue) -> None:
+def test_show_prints_every_field(cli: Cli, jobs: SyncQueue) -> None:
     jobs.enqueue("resize", {"path": "a.png"}, priority=150)
     (job,) = claim(jobs, "resize", worker_id="first")
     jobs.fail(job, "OSError: disk full")
@@ -100,7 +100,7 @@ def test_show_has_the_traceback_of_each_attempt(cli: Cli, jobs: SyncQueue) -> No
     assert 'raise ValueError("boom")' in printed
 
 
-def test_text_from_the_database_steers_neither_terminal_nor_table(
+def test_text_from_the_database_is_printed_without_control_characters(
     cli: Cli, jobs: SyncQueue
 ) -> None:
     id = failed(jobs, "report", "\x1b[2J\x07 [bold]loud[/bold] :smile:\nsecond line")
@@ -117,7 +117,7 @@ def test_text_from_the_database_steers_neither_terminal_nor_table(
     assert len(cli.ok("jobs").splitlines()) == 2
 
 
-def test_colours_are_for_terminals(cli: Cli, jobs: SyncQueue) -> None:
+def test_colours_are_printed_only_on_a_terminal(cli: Cli, jobs: SyncQueue) -> None:
     id = failed(jobs, "report")
     for command in (["jobs"], ["show", str(id)], ["stats"], ["watch", str(id)]):
         assert "\x1b" not in cli(*command).output
@@ -137,9 +137,9 @@ def test_an_id_is_never_cut(cli: Cli, jobs: SyncQueue) -> None:
 
 def test_show_and_why_take_the_short_ids_that_lists_show(cli: Cli, jobs: SyncQueue) -> None:
     id = jobs.enqueue("mail", delay=3600).id
-    for said in (str(id)[-8:], f"…{str(id)[-8:]}", str(id)[:30]):
-        assert cli.json("show", said)["id"] == str(id)
-        assert cli.json("why", said)["job_id"] == str(id)
+    for part in (str(id)[-8:], f"…{str(id)[-8:]}", str(id)[:30]):
+        assert cli.json("show", part)["id"] == str(id)
+        assert cli.json("why", part)["job_id"] == str(id)
     for command in ("show", "why"):
         missing = cli(command, "…ffffff")
         assert missing.exit_code == 3

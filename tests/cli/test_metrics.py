@@ -1,4 +1,4 @@
-"""howdah metrics: text that Prometheus can read, and that tells the truth."""
+"""howdah metrics: text that Prometheus can read, with the right values."""
 
 from __future__ import annotations
 
@@ -29,38 +29,40 @@ class Sample(NamedTuple):
 def read(text: str) -> tuple[dict[str, str], list[Sample]]:
     """Read the text format strictly: kinds by name, and every sample."""
     kinds: dict[str, str] = {}
-    helped: set[str] = set()
+    described: set[str] = set()
     samples: list[Sample] = []
     assert text.endswith("\n")
     for line in text.splitlines():
         if line.startswith("# HELP "):
             name = line.split()[2]
-            assert name not in helped, f"{name} is told twice"
-            helped.add(name)
+            assert name not in described, f"{name} is described twice"
+            described.add(name)
         elif line.startswith("# TYPE "):
             _, _, name, kind = line.split()
             kinds[name] = kind
         else:
-            found = SAMPLE.fullmatch(line)
-            assert found, f"not a sample: {line!r}"
-            labels = frozenset(LABEL.findall(found[2] or ""))
-            family = re.sub(r"_(bucket|sum|count)$", "", found[1])
-            assert found[1] in kinds or kinds.get(family) == "histogram", line
-            samples.append(Sample(found[1], labels, float(found[3])))
-    assert helped == set(kinds)
-    assert len({(one.name, one.labels) for one in samples}) == len(samples), "a series twice"
+            match = SAMPLE.fullmatch(line)
+            assert match, f"not a sample: {line!r}"
+            labels = frozenset(LABEL.findall(match[2] or ""))
+            family = re.sub(r"_(bucket|sum|count)$", "", match[1])
+            assert match[1] in kinds or kinds.get(family) == "histogram", line
+            samples.append(Sample(match[1], labels, float(match[3])))
+    assert described == set(kinds)
+    assert len({(sample.name, sample.labels) for sample in samples}) == len(samples), (
+        "a series twice"
+    )
     return kinds, samples
 
 
 def values(samples: list[Sample], name: str, label: str = "job_type") -> dict[str, float]:
-    return {one.label(label): one.value for one in samples if one.name == name}
+    return {sample.label(label): sample.value for sample in samples if sample.name == name}
 
 
 def test_an_empty_queue_has_metrics_too(cli: Cli) -> None:
     kinds, samples = read(cli.ok("metrics"))
     assert kinds["howdah_attempts_total"] == "counter"
     assert kinds["howdah_run_seconds"] == "histogram"
-    assert [one.value for one in samples if one.name == "howdah_workers"] == [0]
+    assert [sample.value for sample in samples if sample.name == "howdah_workers"] == [0]
 
 
 def test_depth_age_outcomes_and_workers_are_there(cli: Cli, jobs: SyncQueue) -> None:
@@ -103,9 +105,11 @@ def test_a_worker_shows_its_slots_beats_outcomes_and_times(cli: Cli, jobs: SyncQ
 
 def check_histogram(samples: list[Sample], name: str, jobs: int) -> None:
     buckets: defaultdict[float, float] = defaultdict(float)
-    for one in samples:
-        if one.name == f"{name}_bucket":
-            buckets[math.inf if one.label("le") == "+Inf" else float(one.label("le"))] = one.value
+    for sample in samples:
+        if sample.name == f"{name}_bucket":
+            buckets[math.inf if sample.label("le") == "+Inf" else float(sample.label("le"))] = (
+                sample.value
+            )
     bounds = sorted(buckets)
     assert bounds[:-1] == list(BOUNDS[::2])
     counts = [buckets[bound] for bound in bounds]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from howdah import Handle, JobContext, Queue
-from howdah.cli.watch import Pace
+from howdah.cli.watch import ProgressRate
 from howdah.events import Progressed
 from howdah.states import State
 from tests.cli.support import on_a_terminal, started
@@ -19,7 +19,7 @@ from tests.cli.support import on_a_terminal, started
 
 @pytest.fixture
 async def gates(queue: Queue) -> AsyncGenerator[list[asyncio.Event]]:
-    """A worker on a job that waits at each of two gates, and then does as it is told."""
+    """A worker on a job that waits at each of two gates, and then completes or fails."""
     gates = [asyncio.Event(), asyncio.Event()]
 
     @queue.job(max_attempts=1)
@@ -57,18 +57,18 @@ async def test_json_is_one_line_per_event_while_it_happens(
 ) -> None:
     handle = await render(queue)
     with started("watch", handle.id, "--json", "--dsn", dsn) as watching:
-        seen: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
         for gate, stage in zip(gates, ("drawing", "encoding"), strict=True):
-            while not seen or seen[-1].get("stage") != stage:
-                seen.append(json.loads(await line(watching)))
+            while not events or events[-1].get("stage") != stage:
+                events.append(json.loads(await line(watching)))
             gate.set()
         lines, _ = await rest(watching)
-    seen += map(json.loads, lines)
+    events += map(json.loads, lines)
     assert watching.returncode == 0
-    emitted = [(e["number"], e["kind"], e["data"]) for e in seen if e["event"] == "emitted"]
+    emitted = [(e["number"], e["kind"], e["data"]) for e in events if e["event"] == "emitted"]
     assert emitted == [(1, "frame", {"n": 1}), (2, "frame", {"n": 2})]
-    assert [e["percent"] for e in seen if e["event"] == "progressed"][-1] == 100
-    assert seen[-1] == {
+    assert [e["percent"] for e in events if e["event"] == "progressed"][-1] == 100
+    assert events[-1] == {
         "event": "ended",
         "status": "completed",
         "result": {"frames": 2},
@@ -87,23 +87,23 @@ async def test_plain_lines_where_there_is_no_terminal(
             gate.set()
         lines, _ = await rest(watching)
     assert watching.returncode == 1
-    assert any(one.endswith('   2 frame  {"n":2}') for one in lines)
+    assert any(line.endswith('   2 frame  {"n":2}') for line in lines)
     assert lines[-1] == "failed: ValueError: no more paper"
-    assert not any("\x1b" in one for one in lines)
+    assert not any("\x1b" in line for line in lines)
 
 
 async def test_a_bar_on_a_terminal(queue: Queue, dsn: str, gates: list[asyncio.Event]) -> None:
     for gate in gates:
         gate.set()
     handle = await render(queue)
-    seen = await asyncio.to_thread(on_a_terminal, "watch", handle.id, "--dsn", dsn)
-    assert "━" in seen
-    assert "100%" in seen
-    assert "encoding" in seen
-    assert '{"frames":2}' in seen
+    output = await asyncio.to_thread(on_a_terminal, "watch", handle.id, "--dsn", dsn)
+    assert "━" in output
+    assert "100%" in output
+    assert "encoding" in output
+    assert '{"frames":2}' in output
 
 
-async def test_after_skips_what_was_seen(
+async def test_after_skips_earlier_events(
     queue: Queue, dsn: str, gates: list[asyncio.Event]
 ) -> None:
     for gate in gates:
@@ -129,16 +129,16 @@ async def test_a_cancelled_job_ends_the_watching_with_1(
     assert (ended["status"], ended["error"]) == ("cancelled", "not needed")
 
 
-def test_the_pace_is_that_of_one_attempt() -> None:
+def test_the_rate_is_that_of_one_attempt() -> None:
     def at(percent: int, attempt: int = 1) -> Progressed:
         return Progressed(State.RUNNING, percent, None, attempt)
 
-    pace = Pace()
-    pace.see(at(10), 100.0)
-    assert str(pace) == ""
-    pace.see(at(30), 110.0)
-    assert str(pace) == "2.0%/s, 35s left"
-    pace.see(at(0, attempt=2), 120.0)
-    assert str(pace) == ""
-    pace.see(at(1, attempt=2), 220.0)
-    assert str(pace) == "0.6%/min, 2h 45m left"
+    rate = ProgressRate()
+    rate.add(at(10), 100.0)
+    assert str(rate) == ""
+    rate.add(at(30), 110.0)
+    assert str(rate) == "2.0% per second, 35.0 s left"
+    rate.add(at(0, attempt=2), 120.0)
+    assert str(rate) == ""
+    rate.add(at(1, attempt=2), 220.0)
+    assert str(rate) == "36.0% per hour, 2h 45m left"

@@ -1,4 +1,4 @@
-"""howdah web: prints the link, serves, refuses what is not safe, and goes when it is told to."""
+"""howdah web: prints the link, serves, refuses unsafe options, and stops on a signal."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ NOWHERE = "postgresql://nobody@127.0.0.1:1/none"
 
 
 class Served:
-    """A dashboard as a process, and what it said so far."""
+    """A dashboard as a process, and its output."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        self.said: list[str] = []
-        self.link = self.heard(r"http://\S+")
+        self.printed: list[str] = []
+        self.link = self.read_until(r"http://\S+")
         self.url = re.sub(r"/(enter\?.*)?$", "", self.link)
 
-    def heard(self, pattern: str) -> str:
-        """Read what it says up to the line with this; returns what matched."""
+    def read_until(self, pattern: str) -> str:
+        """Read the output up to a line that matches; returns the match."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            self.said.append(line)
-            if found := re.search(pattern, line):
-                return found[0]
-        pytest.fail(f"it ended and never said {pattern}:\n{''.join(self.said)}")
+            self.printed.append(line)
+            if match := re.search(pattern, line):
+                return match[0]
+        pytest.fail(f"it ended and never printed {pattern}:\n{''.join(self.printed)}")
 
 
 @contextmanager
@@ -46,22 +46,22 @@ def web(*options: object, dsn: str) -> Generator[Served]:
 
 
 @contextmanager
-def entered(served: Served) -> Generator[httpx.Client]:
-    """Come in by the link that was printed."""
+def logged_in(served: Served) -> Generator[httpx.Client]:
+    """Log in with the link that was printed."""
     with httpx.Client(base_url=served.url, follow_redirects=True) as client:
         assert client.get(served.link).status_code == 200
         yield client
 
 
-def pledge_of(client: httpx.Client) -> str:
-    found = re.search(r'name="howdah-pledge" content="(\w+)"', client.get("/").text)
-    assert found is not None
-    return found[1]
+def csrf_token_of(client: httpx.Client) -> str:
+    match = re.search(r'name="howdah-csrf-token" content="(\w+)"', client.get("/").text)
+    assert match is not None
+    return match[1]
 
 
 def test_the_link_that_it_prints_opens_it_once(cli: Cli) -> None:
     with web(dsn=cli.dsn) as served:
-        with entered(served) as client:
+        with logged_in(served) as client:
             assert "Overview" in client.get("/").text
         with httpx.Client() as another:
             assert another.get(served.link).status_code == 410
@@ -69,41 +69,39 @@ def test_the_link_that_it_prints_opens_it_once(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_go_it_goes_at_once_also_with_open_streams(
-    cli: Cli, number: signal.Signals
-) -> None:
-    with web(dsn=cli.dsn) as served, entered(served) as client:
+def test_a_signal_stops_it_at_once_also_with_open_streams(cli: Cli, number: signal.Signals) -> None:
+    with web(dsn=cli.dsn) as served, logged_in(served) as client:
         with client.stream("GET", "/live", params={"page": "/"}) as stream:
             assert next(stream.iter_lines()).startswith("event: draw")
             served.process.send_signal(number)
             assert served.process.wait(8) == 0
         assert served.process.stderr is not None
-        said = served.process.stderr.read()
-        assert "Traceback" not in said
-        assert "ERROR" not in said
+        log = served.process.stderr.read()
+        assert "Traceback" not in log
+        assert "ERROR" not in log
 
 
-def test_a_port_that_is_taken_is_told_in_one_line(cli: Cli) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_a_port_that_is_taken_is_one_line_of_error(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         result = cli("web", "--port", port)
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert f"cannot listen at 127.0.0.1:{port}" in line
-    assert "--port takes another" in line
+    assert "Choose another with --port" in line
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "dashboard.example"])
-def test_anywhere_but_here_it_refuses_to_start_without_authentication(host: str) -> None:
+def test_it_refuses_other_hosts_than_localhost_without_authentication(host: str) -> None:
     result = invoke("web", "--host", host, "--dsn", NOWHERE)
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert f"{host} can be reached from other machines: say who may enter" in line
+    assert f"other machines can reach {host}: set a password" in line
     assert "HOWDAH_WEB_PASSWORD" in line
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (("--trust-header", "X-User"), "name the addresses of the proxy"),
         (("--trust-header", "X-User", "--trust-proxy", "the-proxy"), "an address such as"),
@@ -112,9 +110,9 @@ def test_anywhere_but_here_it_refuses_to_start_without_authentication(host: str)
         (("--port", "70000"), "70000"),
     ],
 )
-def test_what_does_not_go_together_is_told(options: tuple[str, ...], said: str) -> None:
+def test_options_that_do_not_fit_are_an_error(options: tuple[str, ...], expected: str) -> None:
     result = invoke("web", *options, "--dsn", NOWHERE)
-    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+    assert (result.exit_code, expected in result.stderr) == (2, True), result.stderr
 
 
 @pytest.mark.parametrize("password", ["", "short"])
@@ -124,7 +122,7 @@ def test_too_short_a_password_keeps_it_from_starting(
     monkeypatch.setenv("HOWDAH_WEB_PASSWORD", password)
     result = invoke("web", "--host", "0.0.0.0", "--dsn", NOWHERE)
     assert result.exit_code == 2
-    assert "8 characters at least" in result.stderr
+    assert "at least 8 characters" in result.stderr
 
 
 def test_a_password_from_a_file_opens_it_anywhere_and_is_in_no_command_line(
@@ -136,38 +134,42 @@ def test_a_password_from_a_file_opens_it_anywhere_and_is_in_no_command_line(
         assert served.link.endswith("/")
         assert httpx.get(served.url + "/", auth=("admin", "correct horse")).status_code == 200
         assert httpx.get(served.url + "/", auth=("admin", "wrong horse")).status_code == 303
-        words = Path(f"/proc/{served.process.pid}/cmdline").read_bytes()
-        assert b"horse" not in words
-        assert "horse" not in "".join(served.said)
+        arguments = Path(f"/proc/{served.process.pid}/cmdline").read_bytes()
+        assert b"horse" not in arguments
+        assert "horse" not in "".join(served.printed)
     assert "--password " not in invoke("web", "--help").stdout
 
 
-def test_a_header_counts_from_the_named_proxy_only(cli: Cli) -> None:
-    def asked(proxy: str) -> int:
+def test_a_header_is_trusted_from_the_named_proxy_only(cli: Cli) -> None:
+    def status_behind(proxy: str) -> int:
         options = ("--trust-header", "X-User", "--trust-proxy", proxy)
         with web(*options, dsn=cli.dsn) as served:
             return httpx.get(served.url + "/", headers={"X-User": "ada"}).status_code
 
-    assert (asked("127.0.0.1"), asked("10.0.0.7")) == (200, 401)
+    assert (status_behind("127.0.0.1"), status_behind("10.0.0.7")) == (200, 401)
 
 
-def test_a_foreign_name_that_leads_here_is_refused_unless_it_is_allowed(cli: Cli) -> None:
-    with web("--allow-host", "queue.example", dsn=cli.dsn) as served, entered(served) as client:
+def test_an_unknown_host_name_is_refused_unless_it_is_allowed(cli: Cli) -> None:
+    with web("--allow-host", "queue.example", dsn=cli.dsn) as served, logged_in(served) as client:
         port = served.url.rpartition(":")[2]
 
-        def called(host: str) -> int:
+        def status_for(host: str) -> int:
             return client.get("/", headers={"Host": f"{host}:{port}"}).status_code
 
-        assert [called(host) for host in ("127.0.0.1", "localhost", "queue.example")] == [200] * 3
-        assert [called(host) for host in ("evil.example", "127.0.0.1.evil.example")] == [400] * 2
+        assert [status_for(host) for host in ("127.0.0.1", "localhost", "queue.example")] == [
+            200
+        ] * 3
+        assert [status_for(host) for host in ("evil.example", "127.0.0.1.evil.example")] == [
+            400
+        ] * 2
 
 
 def test_every_action_leaves_a_line_in_the_log(cli: Cli) -> None:
     with web("--log-json", dsn=cli.dsn) as served:
-        with entered(served) as client:
-            form = {"pledge": pledge_of(client), "worker": "no\nbody"}
+        with logged_in(served) as client:
+            form = {"csrf_token": csrf_token_of(client), "worker": "no\nbody"}
             client.post("/workers/drain", data=form).raise_for_status()
-        line = json.loads(served.heard(r".*web\.action.*"))
+        line = json.loads(served.read_until(r".*web\.action.*"))
     assert (line["level"], line["logger"]) == ("info", "howdah.web")
     assert line["message"] == r'web.action who="local" did=drain on="no\nbody" heard="False"'
 
@@ -180,7 +182,7 @@ def test_below_a_prefix_links_and_cookies_stay_there(cli: Cli, strips: bool) -> 
         first = httpx.get(link)
         assert first.headers["location"] == "/queue/"
         assert "Path=/queue;" in first.headers["set-cookie"]
-        cookies = {one.name: one.value or "" for one in first.cookies.jar}
+        cookies = {cookie.name: cookie.value or "" for cookie in first.cookies.jar}
         root = re.sub(r"/queue$", "", served.url)
         page = httpx.get(f"{root}{'' if strips else '/queue'}/", cookies=cookies)
         assert page.status_code == 200
@@ -198,10 +200,10 @@ def test_without_its_extra_it_says_in_one_line_what_to_install() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=60
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: the dashboard needs its extra: pip install 'howdah[web]'\n"
+    assert done.stderr == "error: the dashboard needs more packages: pip install 'howdah[web]'\n"
 
 
-def test_a_database_that_is_away_is_told_on_the_page_and_not_by_ending() -> None:
+def test_an_unreachable_database_is_reported_on_the_page_and_does_not_end_it() -> None:
     with web(dsn=NOWHERE) as served, httpx.Client(follow_redirects=True) as client:
         answer = client.get(served.link)
     assert answer.status_code == 503

@@ -1,4 +1,4 @@
-"""A result comes back as the function's annotation says, or says why it does not fit."""
+"""A result has the type of the function's annotation, or an error says why it does not fit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Colour(Enum):
 
 
 class Opaque:
-    """Nothing that JSON can make."""
+    """A type that cannot be decoded from JSON."""
 
 
 class Checked(msgspec.Struct):
@@ -74,7 +74,7 @@ ORDER = Order(3, RECEIPT)
 INVOICE = Invoice(number=4, at=NOW)
 
 
-def returning(kind: Any) -> ResultType:
+def result_type(kind: Any) -> ResultType:
     def function() -> None: ...
 
     function.__annotations__["return"] = kind
@@ -114,34 +114,34 @@ def as_stored(value: object) -> Any:
         (Annotated[int, "cents"], 5),
         (Literal["a", "b"], "b"),
         (int | str, "x"),
-        # one decoder cannot tell these apart; each result is what gives the same JSON again
+        # one decoder cannot distinguish these; the type that gives the same JSON again is chosen
         (Receipt | Order, RECEIPT),
         (Receipt | Order, ORDER),
         (Order | Invoice | None, INVOICE),
         (Order | Invoice | None, None),
         (datetime | Receipt | Totals, NOW),
-        # what decides about an attempt is no result
+        # outcomes such as Retry are not part of the result type
         (Receipt | Retry, RECEIPT),
         (Receipt | Retry | Fail | Snooze | Cancel, RECEIPT),
         (Receipt | None | Cancel, None),
-        # a plain function that returns something to await
+        # a plain function that returns an awaitable
         (Awaitable[Receipt], RECEIPT),
         (Coroutine[Any, Any, Receipt | Retry], RECEIPT),
     ],
 )
-def test_a_result_is_made_again_as_annotated(kind: Any, value: object) -> None:
-    made = returning(kind).decode(as_stored(value), "job")
-    assert made == value
-    assert type(made) is type(value)
+def test_a_result_is_decoded_as_annotated(kind: Any, value: object) -> None:
+    decoded = result_type(kind).decode(as_stored(value), "job")
+    assert decoded == value
+    assert type(decoded) is type(value)
 
 
 @pytest.mark.parametrize(
     "kind",
     [Any, None, object, Opaque, list[Opaque], Opaque | None, Retry, Callable[[], int], "Unknown"],
 )
-def test_where_the_annotation_says_nothing_a_result_stays_plain(kind: Any) -> None:
+def test_a_result_stays_plain_if_the_annotation_cannot_be_decoded(kind: Any) -> None:
     for value in ({"a": [1, "2"]}, "text") if kind != list[Opaque] else ([1], []):
-        assert returning(kind).decode(value, "job") == value
+        assert result_type(kind).decode(value, "job") == value
 
 
 def test_a_function_without_annotation_returns_plain_json() -> None:
@@ -149,7 +149,7 @@ def test_a_function_without_annotation_returns_plain_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "why"),
+    ("kind", "value", "reason"),
     [
         (Receipt, {"id": 1}, "Expected `uuid`, got `int` - at `\\$.id`"),
         (Receipt, None, "Expected `object`, got `null`"),
@@ -160,16 +160,18 @@ def test_a_function_without_annotation_returns_plain_json() -> None:
         (Receipt | Order, {"number": 1, "more": 2}, "missing required field `id`"),
     ],
 )
-def test_a_result_that_does_not_fit_says_why_and_can_still_be_read(
-    kind: Any, value: object, why: str
+def test_a_result_that_does_not_fit_raises_with_the_reason_and_the_value(
+    kind: Any, value: object, reason: str
 ) -> None:
-    with pytest.raises(ResultDoesNotFit, match=f"^job 1 returned what does not fit .*{why}") as e:
-        returning(kind).decode(value, "job 1")
+    with pytest.raises(
+        ResultDoesNotFit, match=f"^the result of job 1 does not fit .*{reason}"
+    ) as e:
+        result_type(kind).decode(value, "job 1")
     assert "handle.job()" in str(e.value)
     assert e.value.result == value
 
 
-async def test_a_handle_returns_what_its_type_says(queue: Queue) -> None:
+async def test_a_handle_returns_the_annotated_type(queue: Queue) -> None:
     @queue.job
     async def pay(n: int) -> Receipt | Retry:
         return RECEIPT
@@ -179,7 +181,7 @@ async def test_a_handle_returns_what_its_type_says(queue: Queue) -> None:
         return INVOICE
 
     @queue.job
-    async def lie() -> int:
+    async def wrong() -> int:
         return "seven"  # pyright: ignore[reportReturnType]
 
     async with queue.worker():
@@ -189,28 +191,26 @@ async def test_a_handle_returns_what_its_type_says(queue: Queue) -> None:
         assert await queue.handle(paid.id).result(20) == RECEIPT
         assert await (await queue.enqueue("pay", {"n": 2})).result(20) == RECEIPT
         assert (await paid.job()).result == as_stored(RECEIPT)
-        lied = await lie.enqueue()
+        wrong_handle = await wrong.enqueue()
         with pytest.raises(
-            ResultDoesNotFit, match=rf"job {lied.id} \(lie\) .* int: Expected `int`"
+            ResultDoesNotFit, match=rf"job {wrong_handle.id} \(wrong\) .* int: Expected `int`"
         ):
-            await lied.result(20)
-        assert (await lied.job()).result == "seven"
-        assert (await lied.job()).status == "completed"
+            await wrong_handle.result(20)
+        assert (await wrong_handle.job()).result == "seven"
+        assert (await wrong_handle.job()).status == "completed"
 
 
-async def test_a_handle_of_a_type_that_is_not_known_here_returns_plain_json(
-    queue: Queue, dsn: str
-) -> None:
+async def test_a_handle_of_an_unregistered_type_returns_plain_json(queue: Queue, dsn: str) -> None:
     @queue.job
     async def pay() -> Receipt:
         return RECEIPT
 
-    async with queue.worker(), Queue(dsn) as elsewhere:
-        done: Handle[Any] = elsewhere.handle((await pay.enqueue()).id)
-        assert await done.result(20) == as_stored(RECEIPT)
+    async with queue.worker(), Queue(dsn) as other_queue:
+        handle: Handle[Any] = other_queue.handle((await pay.enqueue()).id)
+        assert await handle.result(20) == as_stored(RECEIPT)
 
 
-def test_the_sync_twin_returns_the_same(dsn: str) -> None:
+def test_the_sync_client_returns_the_same(dsn: str) -> None:
     with SyncQueue(dsn) as queue:
 
         @queue.job

@@ -1,4 +1,4 @@
-"""A program without asyncio, as `howdah worker tests.client_sync.app:queue` is given it."""
+"""A program without asyncio, for `howdah worker tests.client_sync.app:queue`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A forked child has a portal and connections of its own, and leaves its parent's alone."""
+"""A forked child has its own portal and connections, and does not touch its parent's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import textwrap
 
 import psycopg
 
-# Python 3.12 and later warn of forks beside threads, which is what this is about.
+# Python 3.12 and later warn about a fork in a process with threads, which is tested here.
 WARNINGS = ("-W", "error::ResourceWarning", "-W", "ignore::DeprecationWarning")
 
 PROGRAM = """
@@ -20,9 +20,9 @@ from howdah import JobCancelled, SyncQueue
 queue = SyncQueue(sys.argv[1])
 
 @queue.job
-def note(who: str) -> None: ...
+def note(sender: str) -> None: ...
 
-first = note.enqueue(who="parent before")   # the portal runs, connections are open
+first = note.enqueue(sender="parent before")   # the portal runs, connections are open
 first.cancel()
 
 def follow():
@@ -35,9 +35,9 @@ follow()
 
 def child(n):
     assert first.job().status.finished      # a handle made before the fork
-    follow()                                # and what follows it
-    note.enqueue(who=f"child {n}")
-    assert note.enqueue_many([{"who": f"child {n} too"}]) == 1
+    follow()                                # and its follower
+    note.enqueue(sender=f"child {n}")
+    assert note.enqueue_many([{"sender": f"child {n} too"}]) == 1
     gc.collect()
     if n == 1:
         queue.close()
@@ -51,24 +51,24 @@ for n in range(3):
     children.append(pid)
 for pid in children:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-note.enqueue(who="parent after")            # on the connections it had
+note.enqueue(sender="parent after")            # on its old connections
 assert first.job().status.finished
 follow()
 queue.close()
 """
 
 
-def test_prefork_children_enqueue_and_the_parent_goes_on(dsn: str) -> None:
-    done = subprocess.run(
+def test_forked_children_enqueue_and_the_parent_continues(dsn: str) -> None:
+    result = subprocess.run(
         [sys.executable, *WARNINGS, "-c", textwrap.dedent(PROGRAM), dsn],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
     with psycopg.connect(dsn) as connection:
-        rows = connection.execute("select data->>'who' from howdah.jobs").fetchall()
+        rows = connection.execute("select data->>'sender' from howdah.jobs").fetchall()
     assert sorted(row[0] for row in rows) == sorted(
         ["parent before", "parent after"]
         + [f"child {n}{too}" for n in range(3) for too in ("", " too")]

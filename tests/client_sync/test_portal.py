@@ -1,4 +1,4 @@
-"""The portal: one private thread, interrupted, closed and refused as promised."""
+"""The portal runs every call on one private thread, which can be interrupted and closed."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ from howdah import HowdahError, SyncQueue
 from howdah.client import portal
 
 
-def portals() -> list[threading.Thread]:
+def portal_threads() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name == "howdah-portal"]
 
 
-async def where() -> int:
+async def thread_id() -> int:
     return threading.get_ident()
 
 
 def test_every_call_runs_on_one_daemon_thread() -> None:
-    seen = {portal.run(where()) for _ in range(3)}
-    (thread,) = portals()
+    seen = {portal.run(thread_id()) for _ in range(3)}
+    (thread,) = portal_threads()
     assert seen == {thread.ident}
     assert thread.daemon
 
 
-def test_what_the_coroutine_raises_is_raised() -> None:
+def test_an_error_of_the_coroutine_is_raised() -> None:
     async def broken() -> None:
-        raise LookupError("on the other side")
+        raise LookupError("in the coroutine")
 
-    with pytest.raises(LookupError, match="on the other side"):
+    with pytest.raises(LookupError, match="in the coroutine"):
         portal.run(broken())
 
 
 def raise_timeout(*_: object) -> None:
-    raise TimeoutError("said a signal handler")
+    raise TimeoutError("raised by a signal handler")
 
 
 @pytest.mark.parametrize(
     ("handler", "raised"),
     [(signal.default_int_handler, KeyboardInterrupt), (raise_timeout, TimeoutError)],
 )
-def test_an_interrupt_cancels_what_was_waited_for(
+def test_an_interrupt_cancels_the_coroutine(
     handler: Callable[..., Any], raised: type[BaseException]
 ) -> None:
-    waits, cleaned_up = threading.Event(), threading.Event()
+    is_waiting, cleaned_up = threading.Event(), threading.Event()
 
     async def wait() -> None:
         try:
-            waits.set()
+            is_waiting.set()
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
             cleaned_up.set()
 
     def interrupt() -> None:
-        waits.wait(20)
+        is_waiting.wait(20)
         os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, handler)
@@ -76,16 +76,16 @@ def test_an_interrupt_cancels_what_was_waited_for(
     interrupter.join()
 
 
-def test_a_task_that_asks_to_exit_ends_its_call_and_not_the_thread() -> None:
-    async def leave() -> None:
+def test_system_exit_ends_the_call_and_not_the_thread() -> None:
+    async def exit_process() -> None:
         raise SystemExit(3)
 
     with pytest.raises(SystemExit):
-        portal.run(leave())
-    assert portal.run(where()) in {thread.ident for thread in portals()}
+        portal.run(exit_process())
+    assert portal.run(thread_id()) in {thread.ident for thread in portal_threads()}
 
 
-def test_a_call_from_its_own_thread_is_refused(dsn: str) -> None:
+def test_a_call_from_the_portal_thread_is_refused(dsn: str) -> None:
     sync = SyncQueue(dsn)
 
     async def call() -> None:
@@ -104,51 +104,52 @@ def test_a_call_from_its_own_thread_is_refused(dsn: str) -> None:
 async def test_a_call_from_another_loop_works_and_blocks() -> None:
     turns = 0
 
-    async def others() -> None:
+    async def count_turns() -> None:
         nonlocal turns
         while True:
             turns += 1
             await asyncio.sleep(0)
 
-    task = asyncio.create_task(others())
+    task = asyncio.create_task(count_turns())
     await asyncio.sleep(0)
     before = turns
-    assert portal.run(where()) != threading.get_ident()
+    assert portal.run(thread_id()) != threading.get_ident()
     assert turns == before
     task.cancel()
 
 
 def test_closing_ends_the_thread_and_the_next_call_starts_another() -> None:
-    portal.run(where())
-    (first,) = portals()
+    portal.run(thread_id())
+    (first,) = portal_threads()
     portal.close()
     portal.close()
     assert not first.is_alive()
-    assert portal.run(where()) != threading.get_ident()
-    (second,) = portals()
+    assert portal.run(thread_id()) != threading.get_ident()
+    (second,) = portal_threads()
     assert second is not first
 
 
-def test_closing_tells_those_who_still_wait() -> None:
-    waits = threading.Event()
-    told: list[BaseException] = []
+def test_close_raises_an_error_in_waiting_calls() -> None:
+    is_waiting = threading.Event()
+    errors: list[BaseException] = []
 
     async def wait() -> None:
-        waits.set()
+        is_waiting.set()
         await asyncio.Event().wait()
 
     def caller() -> None:
         try:
             portal.run(wait())
         except HowdahError as error:
-            told.append(error)
+            errors.append(error)
 
     thread = threading.Thread(target=caller)
     thread.start()
-    assert waits.wait(20)
+    assert is_waiting.wait(20)
     portal.close()
     thread.join(20)
-    assert [str(error) for error in told] == ["the sync queue's thread was ended during this call"]
+    (error,) = errors
+    assert "the sync queue's thread was ended during this call" in str(error)
 
 
 # ── streams out ───────────────────────────────────────────────────────────────────────────
@@ -172,7 +173,7 @@ def test_a_stream_comes_item_by_item() -> None:
     assert closed.is_set()
 
 
-def test_a_stream_that_is_left_early_is_closed() -> None:
+def test_a_stream_that_is_not_read_to_the_end_is_closed() -> None:
     closed = threading.Event()
     stream = portal.each(numbers(closed))
     assert next(stream) == 0
@@ -180,13 +181,13 @@ def test_a_stream_that_is_left_early_is_closed() -> None:
     assert closed.is_set()
 
 
-def test_a_stream_dropped_on_the_portals_own_thread_is_closed() -> None:
+def test_a_stream_dropped_on_the_portal_thread_is_closed() -> None:
     closed = threading.Event()
-    kept = [portal.each(numbers(closed))]
-    assert next(kept[0]) == 0
+    streams = [portal.each(numbers(closed))]
+    assert next(streams[0]) == 0
 
     async def drop() -> None:
-        kept.clear()
+        streams.clear()
         gc.collect()
 
     portal.run(drop())
@@ -213,21 +214,21 @@ def test_the_items_of_a_stream_are_made_in_the_callers_thread() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, portal.CHUNK - 1, portal.CHUNK, portal.CHUNK + 1])
-def test_a_stream_of_any_length_arrives_whole(size: int) -> None:
+def test_a_stream_of_any_length_is_read_completely(size: int) -> None:
     async def read(stream: AsyncGenerator[int, None]) -> int:
         return len([item async for item in stream])
 
     assert portal.feed(range(size), read) == size
 
 
-def test_no_more_is_made_than_is_read() -> None:
-    made = 0
+def test_at_most_one_chunk_is_read_ahead() -> None:
+    items_made = 0
 
     def source() -> Generator[int]:
-        nonlocal made
+        nonlocal items_made
         while True:
-            made += 1
-            yield made
+            items_made += 1
+            yield items_made
 
     async def read(stream: AsyncGenerator[int, None]) -> int:
         async for item in stream:
@@ -236,10 +237,10 @@ def test_no_more_is_made_than_is_read() -> None:
         return 0
 
     assert portal.feed(source(), read) == portal.CHUNK + 1
-    assert made == 2 * portal.CHUNK
+    assert items_made == 2 * portal.CHUNK
 
 
-def test_a_source_that_breaks_raises_its_own_error_and_nothing_is_enqueued(
+def test_an_error_of_the_source_is_raised_and_nothing_is_enqueued(
     sync: SyncQueue,
 ) -> None:
     def source() -> Generator[int]:

@@ -72,20 +72,20 @@ def test_a_failed_job_raises_and_can_be_requeued(sync: SyncQueue) -> None:
 
 def test_a_job_is_cancelled(sync: SyncQueue) -> None:
     handle = sync.enqueue("mail")
-    assert handle.cancel("nobody wants it") is True
+    assert handle.cancel("not needed") is True
     assert handle.cancel() is False
-    with pytest.raises(JobCancelled, match="nobody wants it"):
+    with pytest.raises(JobCancelled, match="not needed"):
         handle.result(timeout=20)
 
 
-def test_waiting_ends_at_its_timeout_and_the_job_goes_on(sync: SyncQueue) -> None:
+def test_a_timed_out_wait_does_not_change_the_job(sync: SyncQueue) -> None:
     handle = sync.enqueue("mail")
     with pytest.raises(TimeoutError):
         handle.result(timeout=0.01)
     assert handle.status() is State.PENDING
 
 
-def test_a_loop_of_ones_own_claims_and_settles(sync: SyncQueue) -> None:
+def test_a_callers_own_loop_claims_and_settles(sync: SyncQueue) -> None:
     sync.enqueue_many(sync.draft("mail", {"n": n}) for n in range(5))
     first, second, third, fourth = sync.claim(["mail"], 4, worker_id="me")
     sync.complete(first, {"sent": True})
@@ -102,19 +102,19 @@ def test_a_loop_of_ones_own_claims_and_settles(sync: SyncQueue) -> None:
     }
 
 
-def test_looking_and_upkeep(sync: SyncQueue) -> None:
-    kept = sync.enqueue("mail", {"n": 1})
-    gone = sync.enqueue("sms", delay=timedelta(hours=1))
-    assert [job.id for job in sync.jobs(job_type="mail")] == [kept.id]
-    assert sync.cancel([gone.id]) == {gone.id}
-    assert [job.id for job in sync.jobs(status=State.CANCELLED)] == [gone.id]
-    assert sync.requeue([gone.id]) == {gone.id}
+def test_reads_and_upkeep(sync: SyncQueue) -> None:
+    waiting = sync.enqueue("mail", {"n": 1})
+    scheduled = sync.enqueue("sms", delay=timedelta(hours=1))
+    assert [job.id for job in sync.jobs(job_type="mail")] == [waiting.id]
+    assert sync.cancel([scheduled.id]) == {scheduled.id}
+    assert [job.id for job in sync.jobs(status=State.CANCELLED)] == [scheduled.id]
+    assert sync.requeue([scheduled.id]) == {scheduled.id}
     assert sync.promote() == 0
     assert sync.recover_stale_jobs() == []
     assert sync.prune() == []
     assert sync.workers() == []
     assert sync.install() is False
-    assert sync.handle(str(kept.id)).job() == sync.get(kept.id)
+    assert sync.handle(str(waiting.id)).job() == sync.get(waiting.id)
     with pytest.raises(JobNotFound):
         sync.get(uuid4())
 
@@ -165,11 +165,11 @@ def test_a_thread_handler_may_enqueue_and_wait_for_more_work(sync: SyncQueue) ->
 
 def test_a_worker_runs_until_it_is_shut_down_from_another_thread(sync: SyncQueue) -> None:
     @sync.job
-    def last_words() -> str:
+    def stop_worker() -> str:
         worker.shut_down()
         return "bye"
 
-    handle = last_words.enqueue()
+    handle = stop_worker.enqueue()
     worker = sync.worker()
     running = threading.Thread(target=worker.run)
     running.start()
@@ -178,7 +178,7 @@ def test_a_worker_runs_until_it_is_shut_down_from_another_thread(sync: SyncQueue
     assert handle.result(timeout=20) == "bye"
 
 
-def test_a_queue_may_be_used_after_it_was_closed(dsn: str) -> None:
+def test_a_closed_queue_can_be_used_again(dsn: str) -> None:
     sync = SyncQueue(dsn)
     handle = sync.enqueue("mail")
     sync.close()
@@ -196,10 +196,10 @@ def test_many_threads_share_one_queue(sync: SyncQueue) -> None:
 
     results: list[int] = []
 
-    def one(n: int) -> None:
+    def enqueue_and_wait(n: int) -> None:
         results.append(echo.enqueue(n=n).result(timeout=20))
 
-    threads = [threading.Thread(target=one, args=(n,)) for n in range(16)]
+    threads = [threading.Thread(target=enqueue_and_wait, args=(n,)) for n in range(16)]
     with sync.worker():
         for thread in threads:
             thread.start()
@@ -216,10 +216,10 @@ async def test_jobs_defined_on_an_async_queue_are_enqueued_from_sync_code(queue:
     sync = SyncQueue.of(queue)
     assert sync.asynchronous is queue
     assert sync.handlers == queue.handlers
-    twin = sync.job_type(double.options(max_attempts=9))
+    sync_double = sync.job_type(double.options(max_attempts=9))
 
     def view() -> Job:
-        return twin.enqueue(n=21).job()
+        return sync_double.enqueue(n=21).job()
 
     job = await asyncio.to_thread(view)
     assert (job.priority, job.max_attempts) == (3, 9)
@@ -228,10 +228,10 @@ async def test_jobs_defined_on_an_async_queue_are_enqueued_from_sync_code(queue:
     sync.close()
 
 
-async def test_a_twin_leaves_the_connections_of_its_queue_alone(queue: Queue) -> None:
+async def test_a_sync_queue_does_not_use_the_connections_of_its_async_queue(queue: Queue) -> None:
     sync = SyncQueue.of(queue)
     async with queue.store.acquire() as connection:
-        assert sync.counts() == {}  # blocks this loop, and works
+        assert sync.counts() == {}  # blocks this loop
         assert await connection.fetchval("select 1") == 1
     sync.close()
     assert await queue.counts() == {}
@@ -241,7 +241,14 @@ def test_a_job_type_of_another_queue_is_refused(sync: SyncQueue, dsn: str) -> No
     other = Queue(dsn)
 
     @other.job
-    async def stranger() -> None: ...
+    async def foreign() -> None: ...
 
-    with pytest.raises(BadInput, match=r"'stranger'.*registered with another queue"):
-        sync.job_type(stranger)
+    with pytest.raises(BadInput, match=r"'foreign'.*registered with another queue"):
+        sync.job_type(foreign)
+
+
+def test_a_label_is_kept(sync: SyncQueue) -> None:
+    @sync.job(label="{name}")
+    def greet(name: str) -> None: ...
+
+    assert greet.handler.rules.label == "{name}"

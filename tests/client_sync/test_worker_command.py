@@ -1,4 +1,4 @@
-"""`howdah worker` takes a sync queue, with handlers of every kind."""
+"""`howdah worker` accepts a sync queue, with handlers of every kind."""
 
 from __future__ import annotations
 

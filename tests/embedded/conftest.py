@@ -1,4 +1,4 @@
-"""Homes of their own for these tests, in short folders that are gone afterwards."""
+"""Homes for these tests, in folders with short names that are removed afterwards."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from pathlib import Path
 import pytest
 
 from howdah.embedded import join, reaper, stop
-from tests.cli.support import until_true
+from tests.support.waiting import wait_until
 
-from .support import LINGER
+from .support import STOP_DELAY
 
 
 @pytest.fixture(autouse=True)
-def short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the server go soon after its last user; processes of their own do the same."""
-    monkeypatch.setattr(reaper, "LINGER", LINGER)
+def short_stop_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the server soon after its last user; other processes do the same (support.py)."""
+    monkeypatch.setattr(reaper, "STOP_DELAY", STOP_DELAY)
 
 
 def short_folder() -> Path:
-    """Make a folder with a short name, in memory where there is room: clusters are many files."""
+    """Make a folder with a short name, in memory if there is space: a cluster has many files."""
     memory = Path("/dev/shm")
-    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2**30
-    return Path(tempfile.mkdtemp(prefix="hw-", dir=memory if roomy else None))
+    has_space = memory.is_dir() and shutil.disk_usage(memory).free > 2**30
+    return Path(tempfile.mkdtemp(prefix="hw-", dir=memory if has_space else None))
 
 
-def removed(folder: Path) -> bool:
-    """Remove a folder, unless a server that ends writes its last lines there."""
+def remove(folder: Path) -> bool:
+    """Remove a folder; returns False while a stopping server still writes there."""
     try:
         shutil.rmtree(folder)
     except OSError:
@@ -39,16 +39,16 @@ def removed(folder: Path) -> bool:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """An empty folder with a short name: a socket's path has little room."""
+    """An empty folder with a short name: the path of a socket must be short."""
     folder = short_folder()
     yield folder
     folder.chmod(0o700)
-    until_true(lambda: removed(folder), f"nobody writes to {folder} any more")
+    wait_until(lambda: remove(folder), f"{folder} is removed")
 
 
 @pytest.fixture
 def empty_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home nobody ever started a server in."""
+    """A home without a cluster."""
     home = folder / "home"
     monkeypatch.setenv("HOWDAH_HOME", str(home))
     yield home
@@ -56,7 +56,8 @@ def empty_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def made_once() -> Iterator[Path]:
+def template_home() -> Iterator[Path]:
+    """A home with a cluster, made once for all tests."""
     home = short_folder()
     join(home).stop()
     yield home
@@ -65,8 +66,8 @@ def made_once() -> Iterator[Path]:
 
 
 @pytest.fixture
-def home(empty_home: Path, made_once: Path) -> Path:
-    """A home whose server has run before and is stopped: a copy, so it takes no initdb."""
+def home(empty_home: Path, template_home: Path) -> Path:
+    """A home with a cluster whose server is stopped: a copy, so that no initdb is needed."""
     empty_home.mkdir(mode=0o700)
-    shutil.copytree(made_once / "pg", empty_home / "pg")
+    shutil.copytree(template_home / "pg", empty_home / "pg")
     return empty_home

@@ -1,4 +1,4 @@
-"""Support: processes to kill, conditions to wait for, questions to a server."""
+"""Support: processes to kill, conditions to wait for, queries to a server."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import os
 import pwd
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, LiteralString, Self
@@ -18,11 +16,12 @@ import psycopg
 
 from howdah.embedded import Status, status
 from howdah.embedded.own_user import User, account
+from tests.support.waiting import wait_until
 
-LINGER = 0.2
+STOP_DELAY = 0.2
 PROLOGUE = f"""
 from howdah.embedded import reaper
-reaper.LINGER = {LINGER}
+reaper.STOP_DELAY = {STOP_DELAY}
 """
 USER = """
 import sys
@@ -35,7 +34,7 @@ server.release()
 
 
 class UserProcess:
-    """A process of its own that joins the server and uses it until told to go."""
+    """A process that joins the server and uses it until its stdin is closed."""
 
     def __init__(self, home: Path, script: str = USER, **environment: str) -> None:
         self.process = subprocess.Popen(
@@ -54,7 +53,7 @@ class UserProcess:
         """Wait for the next line it prints; the first one is the DSN."""
         assert self.process.stdout
         line = self.process.stdout.readline().strip()
-        assert line, "the process ended without a word"
+        assert line, "the process ended without output"
         return line
 
     def kill(self) -> None:
@@ -81,22 +80,15 @@ class UserProcess:
             pipe.close()
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"still not: {what}"
-        time.sleep(0.02)
-
-
 def until_stopped(home: Path) -> None:
-    until(lambda: not status(home).running, "the server has stopped by itself")
-    until(lambda: not reapers(home), "its reaper has gone as well")
+    wait_until(lambda: not status(home).running, "the server has stopped by itself")
+    wait_until(lambda: not reapers(home), "its reaper has ended too")
 
 
 def running(home: Path) -> Status:
-    found = status(home)
-    assert found.running
-    return found
+    server = status(home)
+    assert server.running
+    return server
 
 
 def server_pid(home: Path) -> int:
@@ -106,7 +98,7 @@ def server_pid(home: Path) -> int:
 
 
 def servers(home: Path) -> list[psutil.Process]:
-    """Find the servers at work in this home, without asking the code under test."""
+    """Find the servers of this home without the code under test."""
     return [
         process
         for process in psutil.process_iter(["cmdline"])
@@ -126,32 +118,32 @@ def reapers(home: Path) -> list[psutil.Process]:
     ]
 
 
-def knock(socket: Path, user: pwd.struct_passwd | User) -> str:
-    """Try to come in as that user; asks to be root. The program turns into him when it is up."""
+def try_to_connect(socket: Path, user: pwd.struct_passwd | User) -> str:
+    """Try to connect as that user. Needs root: the program changes its user id."""
     if not isinstance(user, User):
         user = account(user)
     script = """
 import os, sys
 from pathlib import Path
-from howdah.embedded.wire import Conversation, Refused
+from howdah.embedded.wire import Session, ServerError
 os.setgroups([])
 os.setgid(int(sys.argv[3]))
 os.setuid(int(sys.argv[2]))
 try:
-    with Conversation(Path(sys.argv[1]), "howdah"):
-        print("welcome")
-except Refused as refusal:
-    print("Refused", refusal.code)
+    with Session(Path(sys.argv[1]), "howdah"):
+        print("connected")
+except ServerError as error:
+    print("Refused", error.code)
 except OSError as error:
     print(type(error).__name__)
 """
-    words = [str(socket), str(user.uid), str(user.gid)]
-    return subprocess.check_output([sys.executable, "-c", script, *words], text=True).strip()
+    arguments = [str(socket), str(user.uid), str(user.gid)]
+    return subprocess.check_output([sys.executable, "-c", script, *arguments], text=True).strip()
 
 
-def ask(dsn: str, question: LiteralString) -> str:
+def ask(dsn: str, query: LiteralString) -> str:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        row = connection.execute(question).fetchone()
+        row = connection.execute(query).fetchone()
     assert row is not None
     return str(row[0])
 
@@ -162,10 +154,10 @@ def run(dsn: str, *statements: LiteralString) -> None:
             connection.execute(statement)
 
 
-async def ask_through_asyncpg(dsn: str, question: str) -> object:
-    asyncpg: Any = importlib.import_module("asyncpg")  # it brings no types along
+async def query_with_asyncpg(dsn: str, query: str) -> object:
+    asyncpg: Any = importlib.import_module("asyncpg")  # it has no types
     connection = await asyncpg.connect(dsn)
     try:
-        return await connection.fetchval(question)
+        return await connection.fetchval(query)
     finally:
         await connection.close()

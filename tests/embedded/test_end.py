@@ -1,4 +1,4 @@
-"""The server ends by itself when the last user has gone, however that one went."""
+"""The server stops by itself when the last process that uses it has ended, also by kill -9."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from howdah.embedded import join, log, status, stop
+from tests.support.waiting import wait_until
 
 from .support import (
-    LINGER,
+    STOP_DELAY,
     UserProcess,
     ask,
     reapers,
     running,
     server_pid,
     servers,
-    until,
     until_stopped,
 )
 
-LONGER_THAN_IT_LINGERS = LINGER + 0.6
+LONGER_THAN_THE_DELAY = STOP_DELAY + 0.6
 
 
 def test_it_stops_after_the_last_release(home: Path) -> None:
@@ -42,12 +42,12 @@ def test_it_stops_after_kill_9_of_its_only_user(home: Path) -> None:
     assert servers(home) == []
 
 
-def test_it_stays_while_anybody_uses_it(home: Path) -> None:
+def test_it_runs_while_a_process_uses_it(home: Path) -> None:
     with UserProcess(home) as first, UserProcess(home) as second:
         first.line()
         dsn = second.line()
         first.kill()
-        watched_until = time.monotonic() + LONGER_THAN_IT_LINGERS
+        watched_until = time.monotonic() + LONGER_THAN_THE_DELAY
         while time.monotonic() < watched_until:
             assert ask(dsn, "select 1") == "1"
             time.sleep(0.1)
@@ -57,18 +57,18 @@ def test_it_stays_while_anybody_uses_it(home: Path) -> None:
 
 def test_a_server_whose_starter_was_killed_at_once_is_stopped_too(empty_home: Path) -> None:
     with UserProcess(empty_home) as starter:
-        until(lambda: servers(empty_home), "a postgres of some kind is at work")
+        wait_until(lambda: servers(empty_home), "a process of postgres runs")
         starter.kill()
-    until(lambda: not servers(empty_home), "all of it has gone")
-    until(lambda: not reapers(empty_home), "the reaper has gone")
+    wait_until(lambda: not servers(empty_home), "every process of postgres has ended")
+    wait_until(lambda: not reapers(empty_home), "the reaper has ended")
 
 
-def test_whoever_joins_a_server_without_a_reaper_starts_one(home: Path) -> None:
+def test_a_join_starts_a_missing_reaper(home: Path) -> None:
     with UserProcess(home) as first:
         first.line()
         (reaper,) = reapers(home)
         reaper.kill()
-        until(lambda: not reapers(home), "the reaper is dead")
+        wait_until(lambda: not reapers(home), "the reaper has ended")
         with UserProcess(home) as second:
             second.line()
             assert len(reapers(home)) == 1
@@ -77,7 +77,7 @@ def test_whoever_joins_a_server_without_a_reaper_starts_one(home: Path) -> None:
             until_stopped(home)
 
 
-def test_there_is_one_reaper_however_many_join(home: Path) -> None:
+def test_many_users_share_one_reaper(home: Path) -> None:
     with UserProcess(home) as first, UserProcess(home) as second, join():
         first.line()
         second.line()
@@ -88,7 +88,7 @@ def test_a_kept_server_stays_without_users_until_it_is_stopped(home: Path) -> No
     with UserProcess(home) as user, join(keep=True):
         user.line()
         user.kill()
-    watched_until = time.monotonic() + LONGER_THAN_IT_LINGERS
+    watched_until = time.monotonic() + LONGER_THAN_THE_DELAY
     while time.monotonic() < watched_until:
         assert running(home).users == ()
         time.sleep(0.1)
@@ -97,7 +97,7 @@ def test_a_kept_server_stays_without_users_until_it_is_stopped(home: Path) -> No
     until_stopped(home)
 
 
-def test_to_be_kept_ends_with_the_server_that_was_kept(home: Path) -> None:
+def test_the_next_server_after_a_kept_one_is_not_kept(home: Path) -> None:
     join(keep=True).release()
     os.kill(server_pid(home), signal.SIGKILL)
     with join():
@@ -109,7 +109,7 @@ def test_a_release_straight_before_a_join_does_not_lose_the_server(home: Path) -
     for _ in range(6):
         with join() as server:
             assert ask(server.dsn, "select 1") == "1"
-        time.sleep(LINGER)  # the reaper is about to make up its mind
+        time.sleep(STOP_DELAY)  # the reaper is about to stop it
 
 
 def test_the_log_does_not_grow_forever(folder: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_log_does_not_grow_forever(folder: Path) -> None:
     writer = log.open_log(path)
     for number in range(2000):
         os.write(writer, f"line {number}\n".encode())
-    log.trim(path, largest=10_000, kept=1_000)
+    log.trim(path, max_size=10_000, keep_size=1_000)
     os.write(writer, b"the last line\n")
     os.close(writer)
 
@@ -132,21 +132,21 @@ def catches(pid: int, number: signal.Signals) -> bool:
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="asks /proc when the reaper is up")
-def test_the_reaper_looks_after_the_log(home: Path) -> None:
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc")
+def test_the_reaper_trims_the_log(home: Path) -> None:
     with join():
         path = home / "server.log"
         with path.open("ab") as file:
-            file.write(b"a line\n" * (log.LARGEST // 7 + 1))
+            file.write(b"a line\n" * (log.MAX_SIZE // 7 + 1))
         (reaper,) = reapers(home)
-        until(lambda: catches(reaper.pid, signal.SIGALRM), "the reaper is up")
-        reaper.send_signal(signal.SIGALRM)  # what its timer does every minute
-        until(lambda: path.stat().st_size <= log.KEPT, "the log is short again")
+        wait_until(lambda: catches(reaper.pid, signal.SIGALRM), "the reaper is up")
+        reaper.send_signal(signal.SIGALRM)  # its timer does the same every minute
+        wait_until(lambda: path.stat().st_size <= log.KEEP_SIZE, "the log is short again")
     until_stopped(home)
 
 
-def test_status_of_a_home_that_is_not_there_makes_none(empty_home: Path) -> None:
-    found = status(empty_home)
-    assert (found.running, found.users, found.version) == (False, (), None)
+def test_status_of_a_missing_home_does_not_create_it(empty_home: Path) -> None:
+    server = status(empty_home)
+    assert (server.running, server.users, server.version) == (False, (), None)
     assert not stop(empty_home)
     assert not empty_home.exists()

@@ -1,4 +1,4 @@
-"""Where the data goes, and that any path will do."""
+"""The folder of the data: its default, HOWDAH_HOME, and unusual paths."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from howdah.embedded import join, stop
 from howdah.embedded.home import default_path, find_home
-from howdah.embedded.wire import Conversation
+from howdah.embedded.wire import Session
 
-from .support import ask, ask_through_asyncpg, until_stopped
+from .support import ask, query_with_asyncpg, until_stopped
 
 
 @pytest.mark.parametrize(
@@ -25,21 +25,21 @@ from .support import ask, ask_through_asyncpg, until_stopped
         "long/" + "/".join(["x" * 30] * 6),
     ],
 )
-async def test_any_path_will_do(folder: Path, made_once: Path, name: str) -> None:
+async def test_any_path_works(folder: Path, template_home: Path, name: str) -> None:
     home = folder / name
     home.mkdir(parents=True)
-    shutil.copytree(made_once / "pg", home / "pg")
+    shutil.copytree(template_home / "pg", home / "pg")
     try:
         with join(home) as server:
             assert ask(server.dsn, "select current_database()") == "howdah"
-            data = await ask_through_asyncpg(server.dsn, "show data_directory")
+            data = await query_with_asyncpg(server.dsn, "show data_directory")
             assert data == str(home / "pg")
         until_stopped(home)
     finally:
         stop(home)
 
 
-def test_a_socket_folder_outside_the_home_is_gone_with_the_server(folder: Path) -> None:
+def test_a_socket_folder_outside_the_home_is_removed_with_the_server(folder: Path) -> None:
     home = folder / ("y" * 120)
     with join(home) as server:
         sockets = Path(server.dsn.partition("host=")[2].partition("&")[0])
@@ -49,21 +49,21 @@ def test_a_socket_folder_outside_the_home_is_gone_with_the_server(folder: Path) 
     assert not sockets.exists()
 
 
-def test_howdah_home_moves_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
+def test_howdah_home_sets_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/user")
     monkeypatch.delenv("HOWDAH_HOME", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert default_path() == Path("/home/somebody/.local/share/howdah")
+    assert default_path() == Path("/home/user/.local/share/howdah")
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert default_path() == Path("/home/somebody/Library/Application Support/howdah")
+    assert default_path() == Path("/home/user/Library/Application Support/howdah")
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     assert default_path() == Path("/data/howdah")
     monkeypatch.setenv("HOWDAH_HOME", "/elsewhere")
     assert default_path() == Path("/elsewhere")
 
 
-def test_variables_meant_for_another_server_lead_nobody_astray(
+def test_variables_of_another_server_have_no_effect(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPORT", "6543")
@@ -72,5 +72,5 @@ def test_variables_meant_for_another_server_lead_nobody_astray(
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     with join() as server:
         assert ask(server.dsn, "select current_database()") == "howdah"
-        with Conversation(find_home(home).socket, "howdah") as session:
+        with Session(find_home(home).socket, "howdah") as session:
             assert session.parameters["client_encoding"] == "UTF8"

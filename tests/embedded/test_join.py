@@ -1,4 +1,4 @@
-"""Many may use the private server, and there is only ever one of it."""
+"""Many processes share the embedded server; there is never more than one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from howdah.embedded import join, status
 from .support import (
     UserProcess,
     ask,
-    ask_through_asyncpg,
+    query_with_asyncpg,
     run,
     running,
     server_pid,
@@ -24,16 +24,16 @@ from .support import (
 
 
 def test_processes_that_race_for_a_cold_start_share_one_server(empty_home: Path) -> None:
-    racers = [UserProcess(empty_home) for _ in range(4)]
+    processes = [UserProcess(empty_home) for _ in range(4)]
     try:
-        dsns = {racer.line() for racer in racers}
+        dsns = {process.line() for process in processes}
         assert len(dsns) == 1
         assert ask(dsns.pop(), "select current_database()") == "howdah"
         assert len(servers(empty_home)) == 1
-        assert set(running(empty_home).users) == {racer.pid for racer in racers}
+        assert set(running(empty_home).users) == {process.pid for process in processes}
     finally:
-        for racer in racers:
-            racer.__exit__(None, None, None)
+        for process in processes:
+            process.__exit__(None, None, None)
     until_stopped(empty_home)
 
 
@@ -50,13 +50,13 @@ def test_joins_of_one_process_share_one_lease(home: Path) -> None:
     assert status(home).users == ()
 
 
-def test_two_ways_to_spell_a_home_lead_to_one_server(home: Path, folder: Path) -> None:
+def test_two_paths_of_one_home_share_one_server(home: Path, folder: Path) -> None:
     (folder / "alias").symlink_to(home)
-    with join(home) as one, join(folder / "alias") as other:
-        assert one.dsn == other.dsn
+    with join(home) as first, join(folder / "alias") as other:
+        assert first.dsn == other.dsn
 
 
-def test_what_was_written_is_there_after_a_restart(home: Path) -> None:
+def test_data_is_kept_after_a_restart(home: Path) -> None:
     with join() as server:
         run(server.dsn, "create table kept (n int)", "insert into kept values (7)")
         server.stop()
@@ -65,14 +65,14 @@ def test_what_was_written_is_there_after_a_restart(home: Path) -> None:
         assert ask(server.dsn, "select n from kept") == "7"
 
 
-def test_the_database_is_made_again_if_somebody_dropped_it(home: Path) -> None:
+def test_a_dropped_database_is_created_again(home: Path) -> None:
     with join() as server:
         run(server.dsn.replace("/howdah?", "/postgres?"), "drop database howdah")
         with join():
             assert ask(server.dsn, "select current_database()") == "howdah"
 
 
-def test_a_server_that_was_stopped_by_another_is_started_again(home: Path) -> None:
+def test_a_stopped_server_is_started_again(home: Path) -> None:
     with join() as first:
         before = server_pid(home)
         join().stop()
@@ -83,20 +83,22 @@ def test_a_server_that_was_stopped_by_another_is_started_again(home: Path) -> No
 
 async def test_it_can_be_joined_from_threads_of_a_coroutine(home: Path) -> None:
     joined = await asyncio.gather(*(asyncio.to_thread(join) for _ in range(8)))
-    assert await ask_through_asyncpg(joined[0].dsn, "select 1") == 1
+    assert await query_with_asyncpg(joined[0].dsn, "select 1") == 1
     for server in joined:
         server.release()
     assert status(home).users == ()
 
 
 @pytest.mark.parametrize(
-    ("child", "told"),
+    ("child", "expected"),
     [
         ("subprocess.Popen(['sleep', '60'], close_fds=False).pid", "started by exec"),
         ("os.fork() or time.sleep(60)", "forked"),
     ],
 )
-def test_a_child_does_not_hold_the_server_for_its_parent(home: Path, child: str, told: str) -> None:
+def test_a_child_does_not_hold_the_server_for_its_parent(
+    home: Path, child: str, expected: str
+) -> None:
     script = f"""
 import os, subprocess, sys, time
 from howdah.embedded import join
@@ -109,7 +111,7 @@ sys.stdin.read()
         try:
             parent.kill()
             until_stopped(home)
-            os.kill(pid, 0)  # the child outlives the server, or this test proves nothing
+            os.kill(pid, 0)  # raises if the child has ended: it must outlive the server
         finally:
             os.kill(pid, 9)
 

@@ -1,4 +1,4 @@
-"""howdah pg: what the curious see."""
+"""howdah pg: the commands of the embedded server."""
 
 from __future__ import annotations
 
@@ -34,49 +34,49 @@ def test_start_keeps_the_server_up_and_stop_ends_it(home: Path) -> None:
     until_stopped(home)
 
 
-def test_stop_says_how_many_lost_it(home: Path) -> None:
+def test_stop_says_how_many_processes_used_it(home: Path) -> None:
     with UserProcess(home) as user:
         user.line()
         assert howdah_pg("stop").output == "stopped, while 1 process used it\n"
 
 
-def test_status_tells_a_person(home: Path) -> None:
+def test_status_prints_text(home: Path) -> None:
     stopped = howdah_pg("status")
     assert stopped.exit_code == 3
     assert "server    stopped" in stopped.output
     with join(), UserProcess(home) as user:
         user.line()
-        found = howdah_pg("status")
-    assert found.exit_code == 0
-    assert "server    running, until its last user has gone" in found.output
-    assert "users     2 processes" in found.output
-    assert f"data      {home / 'pg'}" in found.output
+        result = howdah_pg("status")
+    assert result.exit_code == 0
+    assert "server    running, until the last process that uses it has ended" in result.output
+    assert "users     2 processes" in result.output
+    assert f"data      {home / 'pg'}" in result.output
 
 
-def test_status_tells_a_program(home: Path) -> None:
+def test_status_prints_json(home: Path) -> None:
     stopped = howdah_pg("status", "--json")
     assert stopped.exit_code == 3
     assert json.loads(stopped.output)["running"] is False
     with join() as server:
-        found = howdah_pg("status", "--json")
-        told = json.loads(found.output)
-        assert found.exit_code == 0
-        assert told["running"] is True
-        assert told["kept"] is False
-        assert told["pid"] == running(home).pid
-        assert told["users"] == [os.getpid()]
-        assert told["dsn"] == server.dsn
-        assert told["version"].startswith(f"{(home / 'pg' / 'PG_VERSION').read_text().strip()}.")
+        result = howdah_pg("status", "--json")
+        fields = json.loads(result.output)
+        assert result.exit_code == 0
+        assert fields["running"] is True
+        assert fields["kept"] is False
+        assert fields["pid"] == running(home).pid
+        assert fields["users"] == [os.getpid()]
+        assert fields["dsn"] == server.dsn
+        assert fields["version"].startswith(f"{(home / 'pg' / 'PG_VERSION').read_text().strip()}.")
 
 
-def test_dsn_starts_nothing_and_says_so_beside_the_dsn(home: Path) -> None:
-    found = howdah_pg("dsn")
-    assert found.exit_code == 0
-    assert "not running" in found.stderr
+def test_dsn_starts_no_server_and_reports_that_on_stderr(home: Path) -> None:
+    result = howdah_pg("dsn")
+    assert result.exit_code == 0
+    assert "not running" in result.stderr
     assert not embedded.status(home).running
     with join() as server:
-        found = howdah_pg("dsn")
-        assert found.stdout == f"{server.dsn}\n" == found.output
+        result = howdah_pg("dsn")
+        assert result.stdout == f"{server.dsn}\n" == result.output
 
 
 def test_psql_passes_arguments_and_exit_code_on(home: Path) -> None:
@@ -95,19 +95,17 @@ def test_psql_passes_arguments_and_exit_code_on(home: Path) -> None:
     until_stopped(home)
 
 
-def test_without_psql_the_refusal_says_what_to_do(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_psql_the_command_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def find_nothing() -> None:
         return None
 
     monkeypatch.setattr(embedded, "find_psql", find_nothing)
     refused = howdah_pg("psql")
     assert refused.exit_code == 1
-    assert "no psql was found" in refused.output
+    assert "psql was not found" in refused.output
 
 
 @pytest.mark.parametrize("command", ["start", "stop", "status", "dsn", "psql"])
-def test_help_helps(command: str) -> None:
+def test_every_command_has_a_help_text(command: str) -> None:
     assert command in howdah_pg("--help").output
     assert len(howdah_pg(command, "--help").output.splitlines()) >= 5

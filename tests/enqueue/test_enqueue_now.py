@@ -1,7 +1,7 @@
-"""The procedure `enqueue_now` leaves what `enqueue` leaves, whoever sleeps.
+"""The procedure `enqueue_now` has the same result as `enqueue`, with and without idle workers.
 
-It inserts a usual job by itself and asks `enqueue` for any other. What it waits for, and when its
-job begins, is told in tests/stories/test_hand_over.py.
+It inserts an ordinary job by itself and calls `enqueue` for any other. Its waits and the start of
+its job are tested in tests/stories/test_enqueue_now.py.
 """
 
 from __future__ import annotations
@@ -48,30 +48,33 @@ REFUSED: dict[str, dict[str, Any]] = {
     "attempts": {"max_attempts": 0},
     "instant": {"run_at": "infinity"},
 }
-OF_THE_CALL = {"id", "ready_at", "created_at", "run_at"}  # differ from one call to the next
+DIFFERENT_PER_CALL = {"id", "ready_at", "created_at", "run_at"}  # differ between two calls
 
 
-@pytest.fixture(params=["nobody sleeps", "somebody sleeps"])
+@pytest.fixture(params=["no idle worker", "an idle worker"])
 def listener(db: Database, request: pytest.FixtureRequest) -> Listener:
-    made = Listener(db)
-    if request.param == "somebody sleeps":
-        made.sleep()
-    return made
+    new_listener = Listener(db)
+    if request.param == "an idle worker":
+        new_listener.sleep()
+    return new_listener
 
 
 def call(db: Database, sql: str, changed: dict[str, Any]) -> Row:
-    """Enqueue a job; returns its row without what differs from one call to the next."""
-    given = USUAL | {"id": uuid4()} | changed
-    values = [Jsonb(given[name]) if name == "data" else given[name] for name in ORDER]
+    """Enqueue a job; return its row without the values that differ between two calls."""
+    arguments_by_name = USUAL | {"id": uuid4()} | changed
+    values = [
+        Jsonb(arguments_by_name[name]) if name == "data" else arguments_by_name[name]
+        for name in ORDER
+    ]
     arguments = "%s::text, %s, %s::int, %s, %s::int, %s, %s, %s::text"
     db.execute(sql.format(arguments), *values)
-    row = db.job(given["id"])
-    seen = {"stood": row["ready_at"] and row["ready_at"] - row["created_at"]}
-    if given["delay"] is not None:
-        seen["waits"] = row["run_at"] - row["created_at"]
+    row = db.job(arguments_by_name["id"])
+    times = {"ready_after": row["ready_at"] and row["ready_at"] - row["created_at"]}
+    if arguments_by_name["delay"] is not None:
+        times["delay"] = row["run_at"] - row["created_at"]
     else:
-        seen["run_at"] = row["run_at"]
-    return {key: row[key] for key in row if key not in OF_THE_CALL} | seen
+        times["run_at"] = row["run_at"]
+    return {key: row[key] for key in row if key not in DIFFERENT_PER_CALL} | times
 
 
 def enqueue_now(db: Database, changed: dict[str, Any]) -> Row:
@@ -83,29 +86,33 @@ def enqueue(db: Database, changed: dict[str, Any]) -> Row:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_leaves_and_says_what_enqueue_does(db: Database, listener: Listener, kind: str) -> None:
-    usual, told = enqueue(db, KINDS[kind]), listener.heard()
-    assert enqueue_now(db, KINDS[kind]) == usual
-    assert listener.heard() == told
+def test_it_writes_the_row_and_sends_the_notifications_of_enqueue(
+    db: Database, listener: Listener, kind: str
+) -> None:
+    row, notifications = enqueue(db, KINDS[kind]), listener.heard()
+    assert enqueue_now(db, KINDS[kind]) == row
+    assert listener.heard() == notifications
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_it_refuses_what_enqueue_refuses(db: Database, listener: Listener, kind: str) -> None:
-    words: list[tuple[str | None, str | None]] = []
-    for way in (enqueue, enqueue_now):
+def test_it_refuses_the_same_arguments_as_enqueue(
+    db: Database, listener: Listener, kind: str
+) -> None:
+    errors: list[tuple[str | None, str | None]] = []
+    for function in (enqueue, enqueue_now):
         with pytest.raises(psycopg.Error) as refused:
-            way(db, REFUSED[kind])
-        words.append((refused.value.sqlstate, refused.value.diag.constraint_name))
-    assert words[0] == words[1]
+            function(db, REFUSED[kind])
+        errors.append((refused.value.sqlstate, refused.value.diag.constraint_name))
+    assert errors[0] == errors[1]
     assert (db.counted(), listener.heard()) == ({}, [])
 
 
-def test_a_job_without_an_id_is_given_one(db: Database, listener: Listener) -> None:
+def test_a_job_without_an_id_gets_one(db: Database, listener: Listener) -> None:
     db.execute("call howdah.enqueue_now('mail', '{}', 100, null, 3, null, null)")
     assert [claim.job_type for claim in db.claim("mail")] == ["mail"]
 
 
-def test_a_sleeper_hears_the_type(db: Database) -> None:
+def test_an_idle_worker_is_notified_with_the_job_type(db: Database) -> None:
     listener = Listener(db)
     listener.sleep()
     enqueue_now(db, {})

@@ -1,4 +1,4 @@
-"""enqueue_many streams: through COPY, all or nothing, never holding the whole."""
+"""enqueue_many streams through COPY, all or nothing, and never holds the whole stream in memory."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from howdah import Draft, Queue, State
 
 
 class Arguments(dict[str, Any]):
-    """A mapping whose life can be watched."""
+    """A dict that can have a finalizer."""
 
 
-async def test_a_hundred_thousand_are_enqueued_and_few_are_alive_at_a_time(queue: Queue) -> None:
+async def test_a_hundred_thousand_jobs_are_enqueued_with_few_in_memory(queue: Queue) -> None:
     @queue.job
     async def mail(to: int) -> None: ...
 
-    alive, most = 0, 0
+    alive, peak = 0, 0
 
-    def gone() -> None:
+    def count_freed() -> None:
         nonlocal alive
         alive -= 1
 
     def stream() -> Generator[Arguments]:
-        nonlocal alive, most
+        nonlocal alive, peak
         for n in range(100_000):
             arguments = Arguments(to=n)
-            weakref.finalize(arguments, gone)
+            weakref.finalize(arguments, count_freed)
             alive += 1
-            most = max(most, alive)
+            peak = max(peak, alive)
             yield arguments
 
     assert await mail.enqueue_many(stream()) == 100_000
     assert await queue.counts() == {"mail": {State.PENDING: 100_000}}
-    assert most < 100
+    assert peak < 100
     first = await queue.claim(["mail"], 5, worker_id="mine")
-    assert [job.data["to"] for job in first] == [0, 1, 2, 3, 4], "in the order given"
+    assert [job.data["to"] for job in first] == [0, 1, 2, 3, 4], "the order of the stream"
 
 
 async def test_an_async_stream_of_drafts_of_several_types_keeps_their_options(queue: Queue) -> None:
@@ -58,7 +58,7 @@ async def test_an_async_stream_of_drafts_of_several_types_keeps_their_options(qu
     assert (jobs[1].priority, jobs[1].max_attempts, jobs[1].run_at) == (7, 9, None)
     assert jobs[3].run_at == soon
     claimed = await queue.claim(["mail", "fax"], worker_id="mine")
-    assert [job.data["n"] for job in claimed] == [1], "what waits does not stand in line"
+    assert [job.data["n"] for job in claimed] == [1], "scheduled jobs are not in line"
 
 
 async def test_an_idle_worker_is_woken_by_a_stream(queue: Queue) -> None:

@@ -1,4 +1,4 @@
-"""Bad input by plain SQL is refused, by a name that says why, and leaves everything as it was."""
+"""Bad input in plain SQL is refused by a constraint whose name says why, and changes nothing."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ REFUSED_INSERTS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED_INSERTS)
-def test_a_bad_insert_is_refused(shared_db: Database, what: str) -> None:
-    bad, why = REFUSED_INSERTS[what]
+@pytest.mark.parametrize("case", REFUSED_INSERTS)
+def test_a_bad_insert_is_refused(shared_db: Database, case: str) -> None:
+    bad, constraint = REFUSED_INSERTS[case]
     row = {"job_type": "mail", **bad}
     before = shared_db.counted()
-    with pytest.raises(psycopg.Error, match=why):
+    with pytest.raises(psycopg.Error, match=constraint):
         shared_db.execute(
             f"insert into jobs ({', '.join(row)}) values ({', '.join(['%s'] * len(row))})",
             *row.values(),
@@ -66,8 +66,8 @@ def test_a_bad_insert_is_refused(shared_db: Database, what: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["claimed", "running"])
-def test_an_insert_held_by_nobody_is_refused(dsn: str, status: str) -> None:
-    with closing(Database(dsn)) as unguarded:  # the tests' own guard would refuse it first
+def test_an_insert_of_a_held_job_without_a_worker_is_refused(dsn: str, status: str) -> None:
+    with closing(Database(dsn)) as unguarded:  # the guard of the tests would refuse it first
         with pytest.raises(psycopg.errors.CheckViolation, match=f"{status} without a worker_id"):
             unguarded.execute("insert into jobs (job_type, status) values ('mail', %s)", status)
         assert unguarded.value("select count(*) from jobs") == 0
@@ -88,18 +88,18 @@ REFUSED_UPDATES: dict[str, tuple[str, str]] = {
     "progress over 100": ("progress = 1000", "progress_is_0_to_100"),
     "payload is a list": ("data = '[]'", "data_is_a_json_object"),
     "no attempts allowed": ("max_attempts = 0", "max_attempts_is_at_least_1"),
-    "held by nobody": ("worker_id = null", "pending_means_held_by_nobody"),
+    "held without a worker": ("worker_id = null", "pending_means_held_by_nobody"),
     "type with a newline": (r"job_type = e'a\nb'", JOB_TYPE),
 }
 
 
-@pytest.mark.parametrize("what", REFUSED_UPDATES)
-def test_a_bad_update_is_refused(db: Database, what: str) -> None:
-    change, why = REFUSED_UPDATES[what]
+@pytest.mark.parametrize("case", REFUSED_UPDATES)
+def test_a_bad_update_is_refused(db: Database, case: str) -> None:
+    change, constraint = REFUSED_UPDATES[case]
     job = db.enqueue("mail")
     claims = db.claim("mail")
     before = db.job(job)
-    with pytest.raises(psycopg.Error, match=why):
+    with pytest.raises(psycopg.Error, match=constraint):
         db.execute(f"update jobs set {change} where id = %s", job)
     assert db.job(job) == before
     assert db.complete(claims) == {job}
@@ -114,7 +114,7 @@ def test_an_unknown_status_is_refused_for_a_finished_job_too(db: Database) -> No
 
 
 @pytest.mark.parametrize("status", ["claimed", "running"])
-def test_a_finished_job_does_not_come_back_held_by_nobody(db: Database, status: str) -> None:
+def test_a_finished_job_cannot_become_held_without_a_worker(db: Database, status: str) -> None:
     job = db.enqueue("mail")
     db.complete(db.claim("mail"))
     before = db.job(job)
@@ -138,7 +138,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_string_comes_back_as_it_went_in(shared_db: Database, text: str) -> None:
+def test_special_characters_are_stored_unchanged(shared_db: Database, text: str) -> None:
     payload = {text: text, "nested": [{text: text}]}
     job = shared_db.value(
         "insert into jobs (job_type, data) values (%s, %s) returning id", text, Jsonb(payload)

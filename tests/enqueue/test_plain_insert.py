@@ -42,7 +42,7 @@ def test_inserts_of_one_transaction_keep_their_order(db: Database) -> None:
     assert claimed_numbers(db) == list(range(20))
 
 
-def test_what_was_created_earlier_is_claimed_earlier(db: Database) -> None:
+def test_a_job_created_earlier_is_claimed_earlier(db: Database) -> None:
     now = datetime.now(UTC)
     for n, age in enumerate([0, 3, 1, 2]):
         db.plain(
@@ -90,13 +90,13 @@ def test_a_job_inserted_for_later_waits(db: Database) -> None:
     assert [claim.id for claim in db.claim("mail")] == [job]
 
 
-def test_a_rolled_back_insert_was_never_there(db: Database) -> None:
+def test_a_rolled_back_insert_leaves_no_job(db: Database) -> None:
     with db.rolled_back():
         db.plain("INSERT INTO jobs (job_type) VALUES ('mail')")
     assert db.claim("mail") == []
 
 
-def test_copy_is_an_insert_too(db: Database) -> None:
+def test_copy_works_like_an_insert(db: Database) -> None:
     with (
         db.connection.cursor() as cursor,
         cursor.copy("COPY jobs (job_type, priority, data) FROM STDIN") as copy,
@@ -106,7 +106,7 @@ def test_copy_is_an_insert_too(db: Database) -> None:
     assert claimed_numbers(db) == [0, 2, 4, 6, 8, 1, 3, 5, 7, 9]
 
 
-def test_history_can_be_inserted_and_is_counted(db: Database) -> None:
+def test_finished_jobs_can_be_inserted_and_are_counted(db: Database) -> None:
     db.execute("alter table jobs_finished disable trigger guard_arriving")
     db.plain(
         "INSERT INTO jobs (job_type, status) VALUES ('mail', 'completed'), ('mail', 'failed'), "
@@ -116,7 +116,7 @@ def test_history_can_be_inserted_and_is_counted(db: Database) -> None:
     assert db.depth()["mail", State.COMPLETED] == 2
 
 
-def test_a_payload_over_the_limit_is_refused_with_a_way_out(db: Database) -> None:
+def test_a_payload_over_the_limit_is_refused_with_a_hint(db: Database) -> None:
     with pytest.raises(psycopg.Error, match="300011 bytes; the limit is 262144") as refused:
         db.plain(
             "INSERT INTO jobs (job_type, data) VALUES ('mail', $1)", f'{{"a": "{"x" * 300_002}"}}'

@@ -1,4 +1,4 @@
-"""What enqueue_many returns: the count, or the ids or handles where they are asked for."""
+"""enqueue_many returns the count, or ids or handles if the caller asks for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from howdah import BadInput, Draft, Handle, Queue, SyncQueue
 
 
-async def test_ids_come_in_the_order_of_the_stream(queue: Queue) -> None:
+async def test_ids_are_returned_in_the_order_of_the_stream(queue: Queue) -> None:
     drafts = [queue.draft("mail", {"n": n}, delay=60 if n % 3 else None) for n in range(30)]
 
     async def stream() -> AsyncGenerator[Draft]:
@@ -26,7 +26,7 @@ async def test_ids_come_in_the_order_of_the_stream(queue: Queue) -> None:
     assert await queue.enqueue_many([], returning="ids") == []
 
 
-async def test_handles_lead_to_the_results(queue: Queue) -> None:
+async def test_handles_return_the_results(queue: Queue) -> None:
     @queue.job
     async def double(n: int) -> int:
         return 2 * n
@@ -38,7 +38,9 @@ async def test_handles_lead_to_the_results(queue: Queue) -> None:
     assert len(await queue.enqueue_many([double.draft(n=1)], returning="handles")) == 1
 
 
-async def test_the_callers_own_transaction_knows_them_too(queue: Queue, dsn: str) -> None:
+async def test_ids_are_returned_in_the_transaction_of_the_caller_too(
+    queue: Queue, dsn: str
+) -> None:
     connection = await asyncpg.connect(dsn)
     drafts = [queue.draft("mail") for _ in range(3)]
     ids = await queue.enqueue_many(drafts, conn=connection, returning="ids")
@@ -61,22 +63,22 @@ def test_a_sync_queue_returns_the_same(dsn: str) -> None:
 
 
 @pytest.mark.parametrize("returning", ["id", "", None, True, ["ids"], 1])
-async def test_anything_else_is_refused_before_the_stream_is_touched(
+async def test_a_bad_returning_is_refused_before_the_stream_is_read(
     queue: Queue, returning: Any
 ) -> None:
     @queue.job
     async def mail() -> None: ...
 
-    touched: list[int] = []
-    drafts = (touched.append(n) or queue.draft("mail") for n in range(3))
-    with pytest.raises(BadInput, match='returning is "count", "ids" or "handles", not '):
+    read: list[int] = []
+    drafts = (read.append(n) or queue.draft("mail") for n in range(3))
+    with pytest.raises(BadInput, match='returning must be "count", "ids" or "handles", not '):
         await queue.enqueue_many(drafts, returning=returning)
-    with pytest.raises(BadInput, match='returning is "count", "ids" or "handles", not '):
+    with pytest.raises(BadInput, match='returning must be "count", "ids" or "handles", not '):
         await mail.enqueue_many([{}], returning=returning)
-    assert touched == []
+    assert read == []
 
 
-async def test_a_stream_that_breaks_leaves_nothing_and_raises_its_own_error(queue: Queue) -> None:
+async def test_an_error_in_the_stream_is_raised_and_nothing_is_enqueued(queue: Queue) -> None:
     def drafts() -> Any:
         yield queue.draft("mail")
         raise ZeroDivisionError("mine")

@@ -1,7 +1,7 @@
-"""An id means one job: while its job is kept, no way in takes it again.
+"""An id means one job: while the job is kept, no other job can get its id.
 
-Where a client goes past the doors all the same, by a COPY of its own, the two jobs do not hurt each
-other, and nothing of what is done to many jobs at once fails because of them.
+A client can still create two jobs with one id by a COPY of its own. Then the two do not affect each
+other, and calls for many jobs do not fail because of them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tests.support import Database
 
 NAMESPACE = UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 
-Door = Callable[[Database, UUID], object]
+EnqueueCall = Callable[[Database, UUID], object]
 
-DOORS: dict[str, Door] = {
+ENQUEUE_CALLS: dict[str, EnqueueCall] = {
     "enqueue": lambda db, id: db.enqueue("mail", id=id),
     "enqueue_many": lambda db, id: db.enqueue_many([{"job_type": "mail", "id": str(id)}]),
     "plain INSERT": lambda db, id: db.execute(
@@ -32,7 +32,7 @@ DOORS: dict[str, Door] = {
         "call howdah.enqueue_now('mail', '{}', 100, null, 3, %s, null)", id
     ),
 }
-# An old id, one that the database just made, and one that no clock made.
+# An id made from a name, a random id, and a new id of the database.
 IDS: dict[str, Callable[[Database], UUID]] = {
     "deterministic": lambda db: uuid5(NAMESPACE, "invoice 17"),
     "random": lambda db: uuid4(),
@@ -40,8 +40,8 @@ IDS: dict[str, Callable[[Database], UUID]] = {
 }
 
 
-def copy_past_the_doors(db: Database, id: UUID) -> None:
-    """What any client with the right to insert may do."""
+def copy_without_check(db: Database, id: UUID) -> None:
+    """Insert a job by COPY, as any client with the privilege to insert can."""
     with (
         db.connection.cursor() as cursor,
         cursor.copy(b"COPY howdah.jobs_live (id, job_type) FROM STDIN") as copy,
@@ -49,11 +49,11 @@ def copy_past_the_doors(db: Database, id: UUID) -> None:
         copy.write_row((id, "mail"))
 
 
-def ended(db: Database, id: UUID, *, well: bool = True) -> None:
+def run_to_end(db: Database, id: UUID, *, succeed: bool = True) -> None:
     db.enqueue("mail", id=id, max_attempts=1)
     claims = db.claim("mail")
     db.emit(claims, "seen")
-    if well:
+    if succeed:
         db.complete(claims)
     else:
         db.fail(claims)
@@ -61,15 +61,20 @@ def ended(db: Database, id: UUID, *, well: bool = True) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
-    ("door", "kind"),
-    # enqueue_now does not look for an id that was made within the last minute
-    [(door, kind) for door in DOORS for kind in IDS if (door, kind) != ("enqueue_now", "new")],
+    ("call", "kind"),
+    # enqueue_now does not check an id that was made within the last minute
+    [
+        (call, kind)
+        for call in ENQUEUE_CALLS
+        for kind in IDS
+        if (call, kind) != ("enqueue_now", "new")
+    ],
 )
-def test_the_id_of_an_ended_job_is_refused_in_words(db: Database, door: str, kind: str) -> None:
+def test_the_id_of_an_ended_job_is_refused_with_a_hint(db: Database, call: str, kind: str) -> None:
     id = IDS[kind](db)
-    ended(db, id)
+    run_to_end(db, id)
     with pytest.raises(psycopg.Error) as refused:
-        DOORS[door](db, id)
+        ENQUEUE_CALLS[call](db, id)
     assert refused.value.sqlstate == "HW002"
     assert str(id) in str(refused.value)
     assert "requeue that job" in (refused.value.diag.message_hint or "")
@@ -77,20 +82,20 @@ def test_the_id_of_an_ended_job_is_refused_in_words(db: Database, door: str, kin
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("door", DOORS)
-def test_the_id_of_a_live_job_is_refused(db: Database, door: str) -> None:
+@pytest.mark.parametrize("call", ENQUEUE_CALLS)
+def test_the_id_of_a_live_job_is_refused(db: Database, call: str) -> None:
     id = uuid4()
     db.enqueue("mail", id=id)
     with pytest.raises(psycopg.errors.UniqueViolation):
-        DOORS[door](db, id)
+        ENQUEUE_CALLS[call](db, id)
     assert db.counted() == {("mail", State.PENDING): 1}
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("count", [2, 50])
-def test_one_used_id_in_a_set_refuses_the_set(db: Database, count: int) -> None:
+def test_one_used_id_refuses_the_whole_call(db: Database, count: int) -> None:
     ids: list[UUID] = [db.value("select howdah.new_id()") for _ in range(count)]
-    ended(db, ids[1])
+    run_to_end(db, ids[1])
     with pytest.raises(psycopg.Error) as refused:
         db.enqueue_many([{"job_type": "mail", "id": str(id)} for id in ids])
     assert refused.value.sqlstate == "HW002"
@@ -98,9 +103,9 @@ def test_one_used_id_in_a_set_refuses_the_set(db: Database, count: int) -> None:
 
 
 @pytest.mark.engine
-def test_an_id_is_free_again_once_its_job_is_gone(db: Database) -> None:
+def test_an_id_can_be_used_again_once_its_job_is_deleted(db: Database) -> None:
     id = uuid4()
-    ended(db, id)
+    run_to_end(db, id)
     assert db.value("select howdah.delete(array[%s::uuid])", id) == id
     db.enqueue("mail", id=id)
     assert [claim.id for claim in db.claim("mail")] == [id]
@@ -112,7 +117,7 @@ async def test_a_draft_is_refused_the_second_time(queue: Queue) -> None:
 
     drafts = [mail.draft() for _ in range(30)]
     assert await mail.enqueue_many(drafts) == 30
-    with pytest.raises(BadInput, match="a job with this id is there already"):
+    with pytest.raises(BadInput, match="a job with this id exists already"):
         await mail.enqueue_many(drafts[:1])
     async with queue.worker() as worker:
         await worker.run_until_idle()
@@ -122,14 +127,14 @@ async def test_a_draft_is_refused_the_second_time(queue: Queue) -> None:
     assert await queue.counts() == {"mail": {State.COMPLETED: 30}}
 
 
-# ── past the doors ──
+# ── two jobs with one id, by COPY ──
 
 
 @pytest.mark.engine
-def test_events_of_a_second_job_go_on_where_those_of_the_first_ended(db: Database) -> None:
+def test_events_of_a_second_job_continue_the_numbers_of_the_first(db: Database) -> None:
     id = uuid4()
-    ended(db, id)
-    copy_past_the_doors(db, id)
+    run_to_end(db, id)
+    copy_without_check(db, id)
     other = db.enqueue("mail")
     claims = db.claim("mail")
     db.emit(claims, "again")
@@ -140,35 +145,35 @@ def test_events_of_a_second_job_go_on_where_those_of_the_first_ended(db: Databas
 
 
 @pytest.mark.engine
-def test_requeue_takes_the_job_that_ended_last_and_no_other_fails_with_it(db: Database) -> None:
+def test_requeue_takes_the_job_that_ended_last_and_still_moves_the_others(db: Database) -> None:
     twice, live, fine = uuid4(), uuid4(), uuid4()
     for id in (twice, live, fine):
-        ended(db, id, well=False)
+        run_to_end(db, id, succeed=False)
     db.clock.advance(timedelta(minutes=1))
-    copy_past_the_doors(db, twice)
+    copy_without_check(db, twice)
     db.fail(db.claim("mail"), "the second time")
-    copy_past_the_doors(db, live)
+    copy_without_check(db, live)
     assert db.requeue(twice, live, fine) == {twice, fine}
     assert db.column("select last_error from jobs_live where id = %s", twice) == ["the second time"]
     assert db.counted() == {("mail", State.PENDING): 3, ("mail", State.FAILED): 2}
 
 
 @pytest.mark.engine
-def test_every_answer_about_an_id_is_about_its_last_job(db: Database) -> None:
+def test_every_read_by_id_returns_the_last_job(db: Database) -> None:
     id = uuid4()
-    ended(db, id)
-    copy_past_the_doors(db, id)
+    run_to_end(db, id)
+    copy_without_check(db, id)
     statuses = "select status::text from {}"
     assert db.column(statuses.format("jobs_by_id(array[%s::uuid])"), id) == ["pending"]
     assert db.column(statuses.format("watch(array[%s::uuid])"), id) == ["pending"]
     assert len(db.rows("select * from clone(array[%s::uuid])", id)) == 1
     db.emit(db.claim("mail"), "again")
-    assert db.value("select delete(array[%s::uuid])", id) == id  # the ended one
+    assert db.value("select delete(array[%s::uuid])", id) == id  # deletes the ended job
     assert db.column("select kind from job_events where job_id = %s", id) == ["seen", "again"]
 
 
-async def test_a_worker_outlives_jobs_that_share_an_id(queue: Queue, dsn: str) -> None:
-    """Their events collide: the same numbers, of the same job, on the same day."""
+async def test_a_worker_continues_when_jobs_share_an_id(queue: Queue, dsn: str) -> None:
+    """Their events have the same job id, the same numbers and the same day."""
 
     @queue.job(name="mail")
     async def mail(ctx: JobContext) -> None:
@@ -177,8 +182,8 @@ async def test_a_worker_outlives_jobs_that_share_an_id(queue: Queue, dsn: str) -
     db = Database(dsn)
     id = uuid4()
     for _ in range(3):
-        copy_past_the_doors(db, id)
-        async with queue.worker() as worker:  # a new one each time: it looks after the COPY
+        copy_without_check(db, id)
+        async with queue.worker() as worker:  # a new worker claims at its start, after the COPY
             await worker.run_until_idle()
     await mail.enqueue()
     async with queue.worker() as worker:

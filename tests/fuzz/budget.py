@@ -1,7 +1,7 @@
-"""Budget: how much of the fuzzing a run gets.
+"""Budget: how many examples the fuzzing gets.
 
-`make test` gets a few seconds of each. HOWDAH_FUZZ=100 gives a hundred times the examples, each
-run with other ones, and prints how to see a failure again.
+`make test` gives each test a few seconds. HOWDAH_FUZZ=100 gives a hundred times the examples, new
+ones in each run, and prints how to repeat a failure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 FACTOR = float(os.environ.get("HOWDAH_FUZZ", "1"))
 
-# Deeper runs draw anew each time; the runs of `make test` are the same for everybody.
+# Deeper runs use new examples each time; `make test` always uses the same ones.
 _ALIKE = FACTOR == 1
 
 _slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]

@@ -1,4 +1,4 @@
-"""A database for all examples of a module: one for each would take longer than the examples."""
+"""One database for all examples of a module: a new one for each would take too long."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.databases import Databases
 
 @pytest.fixture(scope="module")
 def shared_dsn(databases: Databases) -> Generator[str]:
-    """An address that every example of the module is tried on."""
-    made = databases.create()
-    yield made
-    databases.drop(made)
+    """The DSN of a database that all examples of the module share."""
+    dsn = databases.create()
+    yield dsn
+    databases.drop(dsn)

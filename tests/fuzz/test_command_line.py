@@ -1,7 +1,7 @@
-"""Whatever is typed: an exit code that means something and a sentence, never a traceback.
+"""Every command line gets an exit code and a clear message, never a traceback.
 
-The commands and their options are read from the program itself, so a new one is tried without
-being named here. Only what would run for ever, or start something else, is left out.
+The commands and options are read from the program, so new ones are included. Only commands that run
+forever or start another program are left out.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from howdah.cli.commands import howdah
-from howdah.cli.ground import Exit
+from howdah.cli.exit_codes import ExitCode
 from tests.cli.support import environment, invoke
 from tests.fuzz.budget import examples
 
-# What lasts until somebody stops it, or runs a server or program of its own.
+# Commands that run until they are stopped, or that start a server or a program.
 LASTING = {"demo", "dev", "bench", "pg", "web", "top"}
 LASTING_OPTIONS = {"--wait", "--help", "-h", "--dsn", "--follow", "--watch"}
 
@@ -64,12 +64,12 @@ def commands(group: click.Group, before: tuple[str, ...] = ()) -> Generator[tupl
 COMMANDS = list(commands(howdah))
 
 
-def options_of(words: tuple[str, ...]) -> list[str]:
+def options_of(path: tuple[str, ...]) -> list[str]:
     command: Any = howdah
-    for word in words:
-        command = command.commands[word]
-    found = [name for p in command.params if isinstance(p, click.Option) for name in p.opts]
-    return [name for name in found if name not in LASTING_OPTIONS] or ["--no-such-option"]
+    for name in path:
+        command = command.commands[name]
+    options = [name for p in command.params if isinstance(p, click.Option) for name in p.opts]
+    return [name for name in options if name not in LASTING_OPTIONS] or ["--no-such-option"]
 
 
 @st.composite
@@ -85,16 +85,16 @@ def lines(draw: st.DrawFn) -> list[str]:
 
 
 def check(result: Result) -> None:
-    assert result.exit_code in set(Exit)
+    assert result.exit_code in set(ExitCode)
     assert "Traceback" not in result.output
     if result.exit_code != 0:
-        # with --json, how it went is the answer itself
-        said = result.stderr or result.stdout
-        assert len(said.split()) > 1, "an exit code without a sentence"
+        # with --json, the outcome is on stdout
+        text = result.stderr or result.stdout
+        assert len(text.split()) > 1, "an exit code without a message"
 
 
 def harmless(line: list[str]) -> bool:
-    """Leave out what would not end: `--wait` cut short is still --wait to click."""
+    """Whether the command ends: click also accepts abbreviations of `--wait` and `--follow`."""
     return not any(word.startswith(("--w", "--f")) for word in line)
 
 
@@ -110,20 +110,20 @@ def harmless(line: list[str]) -> bool:
 @example(["worker", "os:path"])
 @example(["sql", "--grants", "--producer", "\udcff"])
 @examples(250)
-def test_anything_typed_gets_an_exit_code_and_a_sentence(shared_dsn: str, line: list[str]) -> None:
+def test_any_command_line_gets_an_exit_code_and_a_message(shared_dsn: str, line: list[str]) -> None:
     assume(harmless(line))
     check(invoke("--dsn", shared_dsn, *line))
 
 
 @given(st.lists(values, max_size=4))
 @examples(100)
-def test_anything_typed_instead_of_a_command(line: list[str]) -> None:
+def test_any_text_instead_of_a_command_gets_a_message(line: list[str]) -> None:
     check(invoke(*line))
 
 
 @given(st.sampled_from([words for words in COMMANDS if "completion" not in words]), values)
 @examples(60)
-def test_any_dsn_is_refused_in_a_sentence(words: tuple[str, ...], given: str) -> None:
+def test_any_dsn_is_refused_with_a_message(words: tuple[str, ...], given: str) -> None:
     assume(given.strip() and not given.startswith("-"))
     line = [*words, *{"enqueue": ["mail"], "worker": ["os:path"]}.get(words[0], [])]
     for dsn in (given, f"postgresql://{given}@127.0.0.1:1/x", f"postgresql://127.0.0.1:1/{given}"):
@@ -141,17 +141,17 @@ def test_any_dsn_is_refused_in_a_sentence(words: tuple[str, ...], given: str) ->
     ],
 )
 @pytest.mark.parametrize("language", ["C.UTF-8", "POSIX"])
-def test_bytes_that_are_no_text_get_a_sentence_too(
+def test_arguments_that_are_not_valid_text_get_a_message(
     shared_dsn: str, words: list[bytes], language: str
 ) -> None:
-    """A real process: a shell passes on any bytes, in any language it is set to."""
+    """A real process: a shell can pass any bytes, in any locale."""
     done = subprocess.run(
         [sys.executable.encode(), b"-m", b"howdah", b"--dsn", shared_dsn.encode(), *words],
         capture_output=True,
         env=environment(LC_ALL=language, PYTHONCOERCECLOCALE="0"),
         timeout=60,
     )
-    assert done.returncode in set(Exit)
+    assert done.returncode in set(ExitCode)
     assert done.returncode != 0
     assert b"Traceback" not in done.stderr
     assert len(done.stderr.split()) > 1

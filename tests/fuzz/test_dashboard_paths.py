@@ -1,7 +1,7 @@
-"""Paths of every kind to the dashboard, without a credential: nothing but public files comes back.
+"""Every path of the dashboard without a credential returns only public files.
 
-The pieces are those of real paths, of prefixes and of public files, and whatever servers, proxies
-and routers read in different ways.
+The parts are those of real paths, prefixes and public files, and characters that servers, proxies
+and routers read differently.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from howdah import Queue
 from howdah.web import OneTimeLink, dashboard
 from tests.fuzz.budget import examples
 from tests.support.databases import Databases
-from tests.web.planted import PLANTED, planted
-from tests.web.raw import PLACES, Answer, ask
+from tests.web.raw_requests import DEPLOYMENTS, Answer, ask
+from tests.web.secret_job import SECRET_TEXT, make_secret_job
 
 TRICKS = "/ // %2F %2f %5C %2e %2e%2e .. . ; ;x=1 %00 %0d%0a %25 %252F %C3%A9 %FF ? ?page=/jobs a"
 PARTS = """
@@ -31,43 +31,45 @@ PATHS = st.lists(PIECES, max_size=10).map(lambda pieces: "/" + "".join(pieces))
 
 
 class World:
-    """A dashboard that lets nobody in, with a job to read, and the loop it lives in."""
+    """A dashboard without a valid credential, a secret job, and their event loop."""
 
     def __init__(self, dsn: str) -> None:
         self.loop = asyncio.Runner()
         self.queue = Queue(dsn)
         self.apps = {
             name: put(dashboard(self.queue, access=OneTimeLink()))
-            for name, (put, _) in PLACES.items()
+            for name, (put, _) in DEPLOYMENTS.items()
         }
-        self.id: UUID = self.loop.run(planted(self.queue))
+        self.id: UUID = self.loop.run(make_secret_job(self.queue))
         self.files = self.ask("alone", "/static/howdah.css", "GET").body
 
-    def ask(self, place: str, path: str, method: str) -> Answer:
+    def ask(self, deployment: str, path: str, method: str) -> Answer:
         raw = path.replace("ID", str(self.id)).encode("ascii")
-        return self.loop.run(ask(self.apps[place], raw, method))
+        return self.loop.run(ask(self.apps[deployment], raw, method))
 
 
 @pytest.fixture(scope="module")
 def world(databases: Databases) -> Generator[World]:
-    made = World(databases.create())
-    yield made
-    made.loop.run(made.queue.close())
-    made.loop.close()
+    created = World(databases.create())
+    yield created
+    created.loop.run(created.queue.close())
+    created.loop.close()
 
 
 @given(
     path=PATHS,
-    place=st.sampled_from(list(PLACES)),
+    deployment=st.sampled_from(list(DEPLOYMENTS)),
     method=st.sampled_from(["GET", "HEAD", "POST", "OPTIONS"]),
 )
-@example(path="/static/api/v1/jobs/ID", place="prefix cut before", method="GET")
-@example(path="/queue%2Fstatic/api/v1/jobs/ID", place="mounted", method="GET")
-@example(path="/queue%2Fstatic/api/v1/jobs/ID", place="prefix kept", method="GET")
+@example(path="/static/api/v1/jobs/ID", deployment="prefix cut before", method="GET")
+@example(path="/queue%2Fstatic/api/v1/jobs/ID", deployment="mounted", method="GET")
+@example(path="/queue%2Fstatic/api/v1/jobs/ID", deployment="prefix kept", method="GET")
 @examples(1000)
-def test_no_path_shows_nobody_anything(world: World, path: str, place: str, method: str) -> None:
-    answer = world.ask(place, path, method)
-    assert PLANTED not in answer.text
+def test_no_path_shows_private_data_without_a_credential(
+    world: World, path: str, deployment: str, method: str
+) -> None:
+    answer = world.ask(deployment, path, method)
+    assert SECRET_TEXT not in answer.text
     if answer.status == 200:
         assert "/static/" in path or "healthz" in path or "readyz" in path
         assert answer.body in (b"", b"ok\n", world.files)

@@ -1,9 +1,8 @@
-"""Nonsense by plain SQL, in every column of jobs: refused in words, or a job like any other.
+"""Invalid values by plain SQL, in every column of jobs: refused with a reason, or a normal job.
 
-Anybody who may write to the table may write anything into it. Each example is a handful of plain
-INSERT and UPDATE statements with values at and beyond every edge. What is refused must be refused
-for its value; what is taken in must not hurt anybody: a worker then works until nothing is left,
-upkeep runs, everything can be listed, the counts are right, and whoever waited is still served.
+Each example is a few INSERT and UPDATE statements with values at and beyond every limit. What is
+accepted must do no harm: a worker then works until nothing is left, upkeep runs, everything can be
+listed, the counts are right, and jobs that waited are still run.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ EDGES: dict[str, list[str]] = {
 _text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 _more: dict[str, st.SearchStrategy[str]] = {
     "id": st.uuids().map(str),
-    "job_type": st.just(MINE),  # most are for the worker that comes afterwards
+    "job_type": st.just(MINE),  # most jobs are for the worker that runs afterwards
     "status": st.sampled_from([*map(str, State)]),
     **dict.fromkeys(("current_stage", "worker_id", "last_error"), _text),
     **dict.fromkeys(("priority", "attempts", "max_attempts"), st.integers(-5, 5).map(str)),
@@ -93,7 +92,7 @@ COLUMNS = {
 
 
 class Plain(NamedTuple):
-    """A statement; without `nth` an INSERT, else an UPDATE of the nth job there is."""
+    """An INSERT, or with `nth` an UPDATE of the nth job."""
 
     values: dict[str, str | None]
     nth: int | None = None
@@ -124,7 +123,7 @@ def statements(draw: st.DrawFn) -> Plain:
 
 
 class World:
-    """A database, a queue on it, and the loop the queue lives in."""
+    """A database, a queue on it, and its event loop."""
 
     def __init__(self, dsn: str) -> None:
         self.db = Database(dsn)
@@ -143,13 +142,13 @@ class World:
         self.loop.close()
         self.db.close()
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         self.db.execute("set session_replication_role = replica")  # no triggers
         self.db.execute("truncate jobs, job_events, finished_counts, workers")
         self.db.execute("set session_replication_role = origin")
 
     def work(self) -> None:
-        """Let a worker work until nothing is left; raises when the worker broke."""
+        """Run a worker until no job is left; raises if the worker failed."""
 
         async def until_idle() -> None:
             async with asyncio.timeout(20), self.queue.worker(concurrency=10) as worker:
@@ -157,8 +156,8 @@ class World:
 
         self.loop.run(until_idle())
 
-    def look(self) -> None:
-        """Read everything that a person may ask for."""
+    def query_all(self) -> None:
+        """Run every query that a user can make."""
 
         async def read() -> None:
             for job in await self.queue.jobs(limit=1000):
@@ -176,18 +175,18 @@ class World:
 @pytest.fixture(scope="module")
 def world(databases: Databases) -> Generator[World]:
     dsn = databases.create()
-    made = World(dsn)
-    yield made
-    made.close()
+    created = World(dsn)
+    yield created
+    created.close()
     databases.drop(dsn)
 
 
-# Refusals of a value: what does not fit its type, breaks a promise of the table, or is too large.
+# Errors that refuse a value: a wrong type, a violated constraint, or a size limit.
 FOR_THE_VALUE = ("22", "23", "54", "HW001")
 
 
 def send(db: Database, statement: Plain) -> None:
-    """Send a statement; if it is refused, then for its values and in words."""
+    """Send a statement; a refusal must name the invalid value in a message."""
     refusal: psycopg.Error | None = None
     try:
         statement.send(db)
@@ -198,7 +197,7 @@ def send(db: Database, statement: Plain) -> None:
         assert str(refusal).strip()
 
 
-def test_the_edges_are_those_of_all_columns(world: World) -> None:
+def test_every_column_has_edge_values(world: World) -> None:
     columns = world.db.column(
         "select attname::text from pg_attribute where attrelid = 'howdah.jobs'::regclass "
         "and attnum > 0 and not attisdropped"
@@ -207,8 +206,8 @@ def test_the_edges_are_those_of_all_columns(world: World) -> None:
 
 
 @pytest.mark.parametrize("column", list(EDGES))
-def test_every_edge_of_every_column_is_refused_or_handled(world: World, column: str) -> None:
-    world.begin_anew()
+def test_every_edge_value_of_every_column_is_refused_or_handled(world: World, column: str) -> None:
+    world.reset()
     lives: list[dict[str, str | None]] = [
         {},
         {"status": "running", "worker_id": "somebody", "claimed_at": "now", "attempts": "1"},
@@ -218,35 +217,35 @@ def test_every_edge_of_every_column_is_refused_or_handled(world: World, column: 
         for life in lives:
             send(world.db, Plain({"job_type": MINE, **life, column: value}))
         send(world.db, Plain({column: value}, nth=0))
-    check_that_nothing_is_hurt(world)
+    check_that_the_queue_still_works(world)
 
 
 @given(st.lists(statements(), min_size=1, max_size=8))
 @examples(30)
-def test_nonsense_is_refused_in_words_or_handled_like_any_job(
+def test_invalid_values_are_refused_with_a_message_or_handled(
     world: World, statements: list[Plain]
 ) -> None:
-    world.begin_anew()
+    world.reset()
     for statement in statements:
         send(world.db, statement)
-    check_that_nothing_is_hurt(world)
+    check_that_the_queue_still_works(world)
 
 
-def check_that_nothing_is_hurt(world: World) -> None:
+def check_that_the_queue_still_works(world: World) -> None:
     db = world.db
     honest = db.enqueue(MINE, {"a": 1}, priority=-5)
-    db.upkeep()  # what is held by somebody who never was is given back first
+    db.upkeep()  # jobs held by unknown workers are recovered first
     world.work()
-    world.look()
+    world.query_all()
     db.prepare_days()
     db.rows("select * from howdah.compact_counts()")
-    assert db.state_of(honest) is State.COMPLETED, "an honest job waited behind the nonsense"
+    assert db.state_of(honest) is State.COMPLETED, "a valid job was blocked by invalid ones"
     stuck = db.rows(
         "select id, status, ready_at, run_at from jobs_live where job_type = %s "
         "and worker_id is null and (run_at is null or run_at <= now())",
         MINE,
     )
-    assert stuck == [], "due, held by nobody, and not done"
+    assert stuck == [], "jobs are due and free, but were not run"
     depth = {pair: jobs for pair, jobs in db.depth().items() if jobs}
     assert depth == db.counted()
     assert db.value("select count(*) from jobs where progress not between 0 and 100") == 0

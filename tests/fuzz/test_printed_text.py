@@ -1,4 +1,4 @@
-"""Whatever text the database holds: no command lets it steer the terminal, and --json stays exact.
+"""For any text in the database, no command prints control sequences, and --json is exact.
 
 Each example puts hostile text wherever a client of the database can put text: types, payloads,
 results, errors, stages, worker ids, events, reasons. Then every command that shows it is run.
@@ -21,10 +21,10 @@ from howdah.cli.commands import SECTIONS
 from tests.cli.support import invoke
 from tests.fuzz.budget import examples
 
-# Commands that show no text from the database, or are no command but a program; each says why.
+# Commands that show no text from the database, or that start a program; each with its reason.
 SHOW_NONE = {
     "demo": "on a database of its own",
-    "dev": "shows what the worker logs: see test_log.py",
+    "dev": "shows the log of the worker: see test_log.py",
     "worker": "logs: see test_log.py",
     "web": "logs: see test_log.py",
     "top": "see tests/top/test_harmless.py",
@@ -48,19 +48,19 @@ character = st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | 
 text = st.text(character, min_size=1, max_size=30)
 
 
-def steers(char: str) -> bool:
+def is_control(char: str) -> bool:
     return char not in "\n\t" and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-def type_of(said: str) -> str:
-    """Leave out what the name of a type may not hold."""
-    return "".join(char for char in said if unicodedata.category(char) != "Cc") or "x"
+def type_of(text: str) -> str:
+    """Remove the characters that the name of a type may not contain."""
+    return "".join(char for char in text if unicodedata.category(char) != "Cc") or "x"
 
 
-def hold(dsn: str, said: str) -> UUID:
-    """Put this text into every place that holds text; return the id of a failed job."""
-    job_type = type_of(said)
-    entry = {"attempt": 1, "error": said, "traceback": said, "worker_id": said}
+def store_everywhere(dsn: str, text: str) -> UUID:
+    """Store this text in every text column; return the id of a failed job."""
+    job_type = type_of(text)
+    entry = {"attempt": 1, "error": text, "traceback": text, "worker_id": text}
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("truncate howdah.jobs, howdah.job_events, howdah.paused_types")
         connection.execute("truncate howdah.workers")
@@ -68,22 +68,22 @@ def hold(dsn: str, said: str) -> UUID:
             "insert into howdah.jobs (job_type, data, result, status, last_error, errors,"
             " worker_id, current_stage, completed_at, attempts, events_count)"
             " values (%s, %s, %s, 'failed', %s, %s, %s, %s, now(), 1, 1) returning id",
-            [job_type, Jsonb({said: [said]}), Jsonb(said), said, Jsonb([entry]), said, said],
+            [job_type, Jsonb({text: [text]}), Jsonb(text), text, Jsonb([entry]), text, text],
         ).fetchone()
         assert row is not None
         connection.execute(
             "insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)"
             " values (%s, 1, %s, %s, 1, now(), current_date)",
-            [row[0], said, Jsonb({said: said})],
+            [row[0], text, Jsonb({text: text})],
         )
         connection.execute(
             "insert into howdah.jobs (job_type, status, worker_id, current_stage, claimed_at,"
             " started_at, attempts) values (%s, 'running', %s, %s, now() - interval '1 day',"
             " now() - interval '1 day', 1)",
-            [job_type, said, said],
+            [job_type, text, text],
         )
         connection.execute("insert into howdah.jobs (job_type) values (%s)", [job_type])
-        connection.execute("select howdah.pause(%s, %s)", [job_type, said])
+        connection.execute("select howdah.pause(%s, %s)", [job_type, text])
     return row[0]
 
 
@@ -104,41 +104,41 @@ def commands(id: UUID, job_type: str) -> list[tuple[str, ...]]:
 @given(text)
 @example(HOSTILE)
 @examples(15)
-def test_no_command_lets_text_steer_the_terminal(shared_dsn: str, said: str) -> None:
-    id = hold(shared_dsn, said)
-    for words in commands(id, type_of(said)):
-        if words[-1].startswith("-"):
+def test_no_command_prints_control_characters(shared_dsn: str, stored: str) -> None:
+    id = store_everywhere(shared_dsn, stored)
+    for args in commands(id, type_of(stored)):
+        if args[-1].startswith("-"):
             continue
         for more in (("--json",), ()):
-            shown = invoke("--dsn", shared_dsn, *words, *more).output
-            assert not [char for char in shown if steers(char)], (words, more, shown)
+            output = invoke("--dsn", shared_dsn, *args, *more).output
+            assert not [char for char in output if is_control(char)], (args, more, output)
 
 
 @given(text)
 @example(HOSTILE)
 @examples(15)
-def test_json_means_the_same_as_what_is_stored(shared_dsn: str, said: str) -> None:
-    id = hold(shared_dsn, said)
-    found: Any = json.loads(invoke("--dsn", shared_dsn, "show", str(id), "--json").stdout)
-    assert found["data"] == {said: [said]}
-    assert found["result"] == said
-    assert found["last_error"] == said
-    assert found["errors"][0]["traceback"] == said
+def test_json_output_equals_the_stored_text(shared_dsn: str, stored: str) -> None:
+    id = store_everywhere(shared_dsn, stored)
+    job: Any = json.loads(invoke("--dsn", shared_dsn, "show", str(id), "--json").stdout)
+    assert job["data"] == {stored: [stored]}
+    assert job["result"] == stored
+    assert job["last_error"] == stored
+    assert job["errors"][0]["traceback"] == stored
     lines = invoke("--dsn", shared_dsn, "watch", str(id), "--json").stdout.splitlines()
-    (emitted,) = [one for one in map(json.loads, lines) if one["event"] == "emitted"]
-    assert emitted["kind"] == said
-    assert emitted["data"] == {said: said}
+    (emitted,) = [event for event in map(json.loads, lines) if event["event"] == "emitted"]
+    assert emitted["kind"] == stored
+    assert emitted["data"] == {stored: stored}
 
 
 def test_metrics_are_exact_in_a_pipe_and_harmless_on_a_terminal(
     shared_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold(shared_dsn, "a\u2028b\u202ec")
+    store_everywhere(shared_dsn, "a\u2028b\u202ec")
     assert "a\u2028b\u202ec" in invoke("--dsn", shared_dsn, "metrics").stdout
-    monkeypatch.setattr("howdah.cli.ground.on_terminal", lambda: True)
-    shown = invoke("--dsn", shared_dsn, "metrics").stdout
-    assert "a\\u2028b\\u202ec" in shown
-    assert not [char for char in shown if steers(char)]
+    monkeypatch.setattr("howdah.cli.output.on_terminal", lambda: True)
+    output = invoke("--dsn", shared_dsn, "metrics").stdout
+    assert "a\\u2028b\\u202ec" in output
+    assert not [char for char in output if is_control(char)]
 
 
 def test_every_command_is_tried_or_shows_no_text() -> None:

@@ -1,9 +1,8 @@
-"""Nonsense by every role, in every function and every column that is open to it.
+"""Invalid values by every role, in every function and column that it may use.
 
-What a role may call or write is read from the catalog, so that what is new is tried by itself. Each
-example is a handful of calls and statements with values at and beyond every edge. Whatever was
-taken in, a worker then works until nothing is left, the honest job is done, and everything can be
-listed: nothing that one role may say ends a worker.
+What a role may call or write is read from the catalog, so new functions are included. Each example
+is a few calls and statements with values at and beyond every limit. Afterwards a worker works until
+nothing is left, the honest job is done, and everything can be listed.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from tests.fuzz.test_plain_sql import (
     MINE,
     TEXTS,
     World,
-    check_that_nothing_is_hurt,
+    check_that_the_queue_still_works,
 )
 from tests.store.roles import ROLES, Roles, roles_in
 from tests.support import Session
 from tests.support.databases import Databases
 
-# So many numbers of 12,000 digits, of a few bytes each on disk.
+# Many numbers of 12,000 digits, each of a few bytes on disk.
 NUMBERS = (
     "(select jsonb_build_object('a', jsonb_agg(1e12000::numeric)) from generate_series(1, {}))"
 )
@@ -55,7 +54,7 @@ OF_TYPE: dict[str, list[str]] = {
 }
 
 
-class Said(NamedTuple):
+class Statement(NamedTuple):
     """A statement of a role, with its values."""
 
     sql: str
@@ -71,14 +70,14 @@ def value_of(kind: str, known: st.SearchStrategy[str]) -> st.SearchStrategy[obje
 
 
 class Fuzzed(NamedTuple):
-    """A world with its roles, and what each of them may say."""
+    """A database with its roles, and the statements that each role may send."""
 
     world: World
     roles: Roles
-    said: dict[str, st.SearchStrategy[Said]]
+    statements: dict[str, st.SearchStrategy[Statement]]
 
 
-def calls(roles: Roles, role: str) -> Generator[st.SearchStrategy[Said]]:
+def calls(roles: Roles, role: str) -> Generator[st.SearchStrategy[Statement]]:
     """Yield every function that is open to a role, with values of its types."""
     known = st.deferred(lambda: st.sampled_from(known_ids(roles)))
     for row in roles.owner.rows(
@@ -92,10 +91,10 @@ def calls(roles: Roles, role: str) -> Generator[st.SearchStrategy[Said]]:
         holes = ", ".join(f"%s::{kind}" for kind in row["types"])
         word = "call" if row["is_procedure"] else "select"
         values = st.tuples(*(value_of(kind, known) for kind in row["types"]))
-        yield values.map(lambda values, sql=f"{word} {name}({holes})": Said(sql, values))
+        yield values.map(lambda values, sql=f"{word} {name}({holes})": Statement(sql, values))
 
 
-def writes(roles: Roles, role: str) -> Generator[st.SearchStrategy[Said]]:
+def writes(roles: Roles, role: str) -> Generator[st.SearchStrategy[Statement]]:
     """Yield every column that a role may write, by INSERT and by UPDATE."""
     name = roles.named(role).value("select current_user::text")
     for relation, privilege, columns in [
@@ -114,7 +113,7 @@ def writes(roles: Roles, role: str) -> Generator[st.SearchStrategy[Said]]:
 
 
 @st.composite
-def row_of(draw: st.DrawFn, relation: str, privilege: str, columns: list[str]) -> Said:
+def row_of(draw: st.DrawFn, relation: str, privilege: str, columns: list[str]) -> Statement:
     names = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=4, unique=True))
     values: dict[str, object] = {"job_type": MINE} if privilege == "insert" else {}
     values |= {name: draw(st.sampled_from(EDGES[name]) | st.none()) for name in names}
@@ -123,7 +122,7 @@ def row_of(draw: st.DrawFn, relation: str, privilege: str, columns: list[str]) -
         sql = f"insert into {relation} ({', '.join(values)}) values ({holes})"
     else:
         sql = f"update {relation} set {', '.join(f'{name} = %s' for name in values)}"
-    return Said(sql, tuple(values.values()))
+    return Statement(sql, tuple(values.values()))
 
 
 def known_ids(roles: Roles) -> list[str]:
@@ -134,57 +133,60 @@ def known_ids(roles: Roles) -> list[str]:
 def fuzzed(databases: Databases) -> Generator[Fuzzed]:
     with roles_in(databases) as roles:
         world = World(roles.owner.dsn)
-        said = {role: st.one_of(*calls(roles, role), *writes(roles, role)) for role in ROLES}
-        yield Fuzzed(world, roles, said)
+        statements = {role: st.one_of(*calls(roles, role), *writes(roles, role)) for role in ROLES}
+        yield Fuzzed(world, roles, statements)
         world.close()
 
 
-def send(session: Session, said: Said) -> None:
+def send(session: Session, statement: Statement) -> None:
     """Send a statement; a refusal is fine, the end of the session is not."""
     with suppress(psycopg.Error):
-        session.execute(said.sql, *said.values)
+        session.execute(statement.sql, *statement.values)
     session.execute("select pg_advisory_unlock_all()")
 
 
 @pytest.mark.parametrize("role", ROLES)
 @given(data=st.data())
 @examples(15)
-def test_nothing_that_a_role_may_say_ends_a_worker(fuzzed: Fuzzed, role: str, data: Any) -> None:
+def test_no_statement_of_a_role_ends_a_worker(fuzzed: Fuzzed, role: str, data: Any) -> None:
     world = fuzzed.world
-    world.begin_anew()
+    world.reset()
     world.db.execute("delete from paused_types")  # which a worker's role may fill
     for _ in range(3):
         world.db.enqueue(MINE, {"a": 1})
-    for said in data.draw(st.lists(fuzzed.said[role], min_size=1, max_size=8)):
-        send(fuzzed.roles.named(role), said)
+    for statement in data.draw(st.lists(fuzzed.statements[role], min_size=1, max_size=8)):
+        send(fuzzed.roles.named(role), statement)
     world.db.execute("delete from paused_types")
-    check_that_nothing_is_hurt(world)
+    check_that_the_queue_still_works(world)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_is_open_to_a_role_is_found(fuzzed: Fuzzed, role: str) -> None:
-    """The fuzzing is only worth something if it reaches what is there."""
-    found = list(calls(fuzzed.roles, role))
-    written = list(writes(fuzzed.roles, role))
+def test_the_functions_and_columns_of_a_role_are_found(fuzzed: Fuzzed, role: str) -> None:
+    """The fuzzing must reach all functions and columns of a role."""
+    callable_functions = list(calls(fuzzed.roles, role))
+    writable_columns = list(writes(fuzzed.roles, role))
     at_least = {"producer": (10, 2), "worker": (50, 3), "observer": (10, 0)}[role]
-    assert (len(found) >= at_least[0], len(written) >= at_least[1]) == (True, True)
+    assert (len(callable_functions) >= at_least[0], len(writable_columns) >= at_least[1]) == (
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize("table", ["jobs", "jobs_live"])
-def test_a_payload_that_nobody_could_read_is_refused(fuzzed: Fuzzed, table: str) -> None:
+def test_an_unreadable_payload_is_refused(fuzzed: Fuzzed, table: str) -> None:
     world = fuzzed.world
-    world.begin_anew()
+    world.reset()
     with pytest.raises(psycopg.Error) as refused:
         fuzzed.roles.producer.execute(
             f"insert into {table} (job_type, data) values ('{MINE}', {GIGABYTE})"
         )
     assert refused.value.sqlstate == "54000"
-    check_that_nothing_is_hurt(world)
+    check_that_the_queue_still_works(world)
 
 
 def test_a_result_or_event_that_is_too_large_to_be_listed_is_refused(fuzzed: Fuzzed) -> None:
     world = fuzzed.world
-    world.begin_anew()
+    world.reset()
     job = world.db.enqueue(MINE)
     (claim,) = world.db.claim(MINE, worker="by hand")
     for sql in (
@@ -195,13 +197,13 @@ def test_a_result_or_event_that_is_too_large_to_be_listed_is_refused(fuzzed: Fuz
         with pytest.raises(psycopg.errors.CheckViolation):
             fuzzed.roles.worker.execute(sql, job)
     assert world.db.release([claim]) == {job}
-    check_that_nothing_is_hurt(world)
+    check_that_the_queue_still_works(world)
 
 
 @pytest.mark.parametrize("verb", ["retry", "fail"])
 def test_a_very_long_error_is_cut(fuzzed: Fuzzed, verb: str) -> None:
     world = fuzzed.world
-    world.begin_anew()
+    world.reset()
     job = world.db.enqueue(MINE)
     world.db.claim(MINE, worker="by hand")
     fuzzed.roles.worker.execute(

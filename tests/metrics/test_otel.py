@@ -1,4 +1,4 @@
-"""Spans of enqueueing and running join into one trace, across processes, beside the payload."""
+"""Spans of enqueue and run form one trace across processes, stored beside the payload."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from howdah.metrics.otel import trace
 pytestmark = pytest.mark.slow
 
 
-class Recorded:
-    """A provider, and the spans that ended."""
+class SpanRecorder:
+    """A tracer provider, and its finished spans."""
 
     def __init__(self, **options: Any) -> None:
         self._exporter = InMemorySpanExporter()
@@ -32,7 +32,7 @@ class Recorded:
     def named(self, name: str) -> list[ReadableSpan]:
         return [span for span in self.spans() if span.name == name]
 
-    def one(self, name: str) -> ReadableSpan:
+    def only(self, name: str) -> ReadableSpan:
         (span,) = self.named(name)
         return span
 
@@ -41,8 +41,8 @@ class Recorded:
 
 
 @pytest.fixture
-def recorded() -> Recorded:
-    return Recorded()
+def recorder() -> SpanRecorder:
+    return SpanRecorder()
 
 
 def is_child(child: ReadableSpan, parent: ReadableSpan) -> bool:
@@ -55,16 +55,16 @@ def is_child(child: ReadableSpan, parent: ReadableSpan) -> bool:
     )
 
 
-async def test_a_run_is_a_child_of_its_enqueueing_in_another_process(
-    dsn: str, recorded: Recorded
+async def test_a_run_is_a_child_of_its_enqueue_in_another_process(
+    dsn: str, recorder: SpanRecorder
 ) -> None:
-    elsewhere = Recorded()
-    tracer = recorded.provider.get_tracer("web")
-    worker_tracer = elsewhere.provider.get_tracer("app")
-    async with trace(Queue(dsn), recorded.provider) as producer:
+    worker_recorder = SpanRecorder()
+    tracer = recorder.provider.get_tracer("web")
+    worker_tracer = worker_recorder.provider.get_tracer("app")
+    async with trace(Queue(dsn), recorder.provider) as producer:
         with tracer.start_as_current_span("request"):
             handle = await producer.enqueue("work", {"n": 1})
-    async with trace(Queue(dsn), elsewhere.provider) as consumer:
+    async with trace(Queue(dsn), worker_recorder.provider) as consumer:
 
         @consumer.job
         async def work(n: int) -> None:
@@ -73,10 +73,10 @@ async def test_a_run_is_a_child_of_its_enqueueing_in_another_process(
 
         async with consumer.worker():
             await consumer.handle(handle.id).result(timeout=20)
-    enqueue, run = recorded.one("enqueue work"), elsewhere.one("run work")
-    assert is_child(enqueue, recorded.one("request"))
+    enqueue, run = recorder.only("enqueue work"), worker_recorder.only("run work")
+    assert is_child(enqueue, recorder.only("request"))
     assert is_child(run, enqueue)
-    assert is_child(elsewhere.one("inside"), run)
+    assert is_child(worker_recorder.only("inside"), run)
     assert (enqueue.kind, run.kind) == (SpanKind.PRODUCER, SpanKind.CONSUMER)
     assert run.attributes is not None
     assert run.attributes["messaging.message.id"] == str(handle.id)
@@ -84,9 +84,9 @@ async def test_a_run_is_a_child_of_its_enqueueing_in_another_process(
     assert run.status.status_code is StatusCode.UNSET
 
 
-async def test_a_handler_in_a_thread_is_inside_its_span_too(dsn: str, recorded: Recorded) -> None:
-    tracer = recorded.provider.get_tracer("app")
-    async with trace(Queue(dsn), recorded.provider) as queue:
+async def test_a_handler_in_a_thread_runs_inside_its_span(dsn: str, recorder: SpanRecorder) -> None:
+    tracer = recorder.provider.get_tracer("app")
+    async with trace(Queue(dsn), recorder.provider) as queue:
 
         @queue.job
         def work() -> None:
@@ -95,32 +95,32 @@ async def test_a_handler_in_a_thread_is_inside_its_span_too(dsn: str, recorded: 
 
         async with queue.worker():
             await (await work.enqueue()).result(timeout=20)
-    assert is_child(recorded.one("inside"), recorded.one("run work"))
+    assert is_child(recorder.only("inside"), recorder.only("run work"))
 
 
-async def test_every_attempt_has_a_span_and_a_failed_one_its_error(
-    dsn: str, recorded: Recorded
+async def test_every_attempt_has_a_span_and_a_failed_attempt_has_its_error(
+    dsn: str, recorder: SpanRecorder
 ) -> None:
-    async with trace(Queue(dsn), recorded.provider) as queue:
+    async with trace(Queue(dsn), recorder.provider) as queue:
 
         @queue.job(max_attempts=3)
         async def work(n: int) -> None:
-            attempts = len(recorded.named("run work"))
+            attempts = len(recorder.named("run work"))
             raise Fail("never") if attempts else Retry("not yet", after=0)
 
         async with queue.worker():
             handle = await work.enqueue(n=1)
             with pytest.raises(Exception, match="never"):
                 await handle.result(timeout=20)
-    first, second = recorded.named("run work")
-    assert is_child(first, recorded.one("enqueue work"))
-    assert is_child(second, recorded.one("enqueue work"))
+    first, second = recorder.named("run work")
+    assert is_child(first, recorder.only("enqueue work"))
+    assert is_child(second, recorder.only("enqueue work"))
     assert [span.status.status_code for span in (first, second)] == [StatusCode.ERROR] * 2
     assert [span.status.description for span in (first, second)] == ["not yet", "never"]
 
 
-async def test_a_cancelled_attempt_is_lost(dsn: str, recorded: Recorded) -> None:
-    async with trace(Queue(dsn), recorded.provider) as queue:
+async def test_a_cancelled_attempt_has_the_outcome_lost(dsn: str, recorder: SpanRecorder) -> None:
+    async with trace(Queue(dsn), recorder.provider) as queue:
         began = asyncio.Event()
 
         @queue.job
@@ -132,75 +132,77 @@ async def test_a_cancelled_attempt_is_lost(dsn: str, recorded: Recorded) -> None
             handle = await work.enqueue()
             await asyncio.wait_for(began.wait(), 20)
             await handle.cancel()
-    run = recorded.one("run work")
+    run = recorder.only("run work")
     assert run.attributes is not None
     assert run.attributes["howdah.outcome"] == "lost"
 
 
-async def many(n: int, queue: Queue) -> AsyncGenerator[Draft]:
-    for one in range(n):
-        yield queue.draft("work", {"n": one})
+async def stream_of_drafts(n: int, queue: Queue) -> AsyncGenerator[Draft]:
+    for i in range(n):
+        yield queue.draft("work", {"n": i})
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_a_stream_has_one_span_and_every_job_of_it_is_joined(
-    dsn: str, recorded: Recorded, asynchronous: bool
+async def test_a_stream_has_one_span_which_is_the_parent_of_every_run(
+    dsn: str, recorder: SpanRecorder, asynchronous: bool
 ) -> None:
-    async with trace(Queue(dsn), recorded.provider) as queue:
+    async with trace(Queue(dsn), recorder.provider) as queue:
 
         @queue.job
         async def work(n: int) -> None: ...
 
-        drafts = many(3, queue) if asynchronous else (work.draft(n=n) for n in range(3))
+        drafts = stream_of_drafts(3, queue) if asynchronous else (work.draft(n=n) for n in range(3))
         assert await queue.enqueue_many(drafts) == 3
         async with queue.worker() as worker:
             await worker.run_until_idle()
-    span = recorded.one("enqueue_many")
+    span = recorder.only("enqueue_many")
     assert span.attributes is not None
     assert span.attributes["messaging.batch.message_count"] == 3
-    runs = recorded.named("run work")
+    runs = recorder.named("run work")
     assert len(runs) == 3
     assert all(is_child(run, span) for run in runs)
 
 
-async def test_the_context_is_part_of_the_callers_transaction(dsn: str, recorded: Recorded) -> None:
-    async with trace(Queue(dsn), recorded.provider) as queue:
+async def test_the_context_is_part_of_the_callers_transaction(
+    dsn: str, recorder: SpanRecorder
+) -> None:
+    async with trace(Queue(dsn), recorder.provider) as queue:
         connection = await asyncpg.connect(dsn)
         async with connection.transaction():
             await queue.enqueue("work", conn=connection)
             await queue.enqueue_many([queue.draft("work")], conn=connection)
-        carried = await connection.fetch("select trace from howdah.jobs order by id")
+        stored = await connection.fetch("select trace from howdah.jobs order by id")
         await connection.close()
-    spans = [recorded.one("enqueue work"), recorded.one("enqueue_many")]
-    for row, span in zip(carried, spans, strict=True):
+    spans = [recorder.only("enqueue work"), recorder.only("enqueue_many")]
+    for row, span in zip(stored, spans, strict=True):
         assert span.context is not None
         assert row[0].startswith(f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-")
 
 
-def test_a_sync_queue_is_traced_also_inside_a_transaction(dsn: str, recorded: Recorded) -> None:
-    tracer = recorded.provider.get_tracer("web")
-    with trace(SyncQueue(dsn), recorded.provider) as queue, psycopg.connect(dsn) as connection:
+def test_a_sync_queue_is_traced_also_inside_a_transaction(dsn: str, recorder: SpanRecorder) -> None:
+    tracer = recorder.provider.get_tracer("web")
+    with trace(SyncQueue(dsn), recorder.provider) as queue, psycopg.connect(dsn) as connection:
         with tracer.start_as_current_span("request"):
             queue.enqueue("work")
             queue.enqueue("work", conn=connection)
         connection.commit()
         rows = connection.execute("select trace from howdah.jobs").fetchall()
-    first, second = recorded.named("enqueue work")
-    assert is_child(first, recorded.one("request"))
-    assert is_child(second, recorded.one("request"))
+    first, second = recorder.named("enqueue work")
+    assert is_child(first, recorder.only("request"))
+    assert is_child(second, recorder.only("request"))
     assert all(row[0] is not None for row in rows)
     assert len(rows) == 2
 
 
-async def test_the_payload_is_left_alone_and_nothing_is_carried_untraced(
-    queue: Queue, recorded: Recorded
+async def test_the_payload_is_unchanged_and_only_sampled_traces_are_stored(
+    queue: Queue, recorder: SpanRecorder
 ) -> None:
     await queue.enqueue("work", {"n": 1})
     await queue.enqueue_many([queue.draft("work", {"n": 2})])
-    unsampled = Recorded(sampler=ALWAYS_OFF)
+    unsampled = SpanRecorder(sampler=ALWAYS_OFF)
     trace(queue, unsampled.provider)
     await queue.enqueue("work", {"n": 3})
-    trace(queue, recorded.provider)
+    trace(queue, recorder.provider)
     await queue.enqueue("work", {"n": 4})
     rows = await queue.store.fetch("select data::text, trace is null from howdah.jobs order by id")
     assert [tuple(row) for row in rows] == [
@@ -211,10 +213,10 @@ async def test_the_payload_is_left_alone_and_nothing_is_carried_untraced(
     ]
 
 
-async def test_a_job_with_nonsense_for_a_context_begins_a_trace_of_its_own(
-    dsn: str, recorded: Recorded
+async def test_a_job_with_an_invalid_context_begins_its_own_trace(
+    dsn: str, recorder: SpanRecorder
 ) -> None:
-    async with trace(Queue(dsn), recorded.provider) as queue:
+    async with trace(Queue(dsn), recorder.provider) as queue:
 
         @queue.job
         async def work() -> None: ...
@@ -224,13 +226,13 @@ async def test_a_job_with_nonsense_for_a_context_begins_a_trace_of_its_own(
         )
         async with queue.worker() as worker:
             await worker.run_until_idle()
-    runs = recorded.named("run work")
+    runs = recorder.named("run work")
     assert len(runs) == 2
     assert all(run.parent is None for run in runs)
 
 
-async def test_a_requeued_job_stays_in_its_trace(dsn: str, recorded: Recorded) -> None:
-    async with trace(Queue(dsn), recorded.provider) as queue:
+async def test_a_requeued_job_stays_in_its_trace(dsn: str, recorder: SpanRecorder) -> None:
+    async with trace(Queue(dsn), recorder.provider) as queue:
         outcomes = iter([Fail("first"), None])
 
         @queue.job
@@ -243,6 +245,6 @@ async def test_a_requeued_job_stays_in_its_trace(dsn: str, recorded: Recorded) -
             await worker.run_until_idle()
             await queue.requeue([handle.id])
             await handle.result(timeout=20)
-    runs = recorded.named("run work")
+    runs = recorder.named("run work")
     assert len(runs) == 2
-    assert all(is_child(run, recorded.one("enqueue work")) for run in runs)
+    assert all(is_child(run, recorder.only("enqueue work")) for run in runs)

@@ -1,4 +1,4 @@
-"""What is documented is what there is: metrics, the Grafana dashboard, and the words of the log."""
+"""The documents match the code: metrics, the Grafana dashboard and the log words."""
 
 from __future__ import annotations
 
@@ -24,47 +24,51 @@ async def scraped(queue: Queue) -> dict[str, str]:
     return dict(re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE))
 
 
-async def test_the_guide_lists_every_metric_and_no_other(queue: Queue) -> None:
+async def test_the_guide_lists_exactly_the_metrics_of_the_code(queue: Queue) -> None:
     guide = (ROOT / "docs/guides/metrics.md").read_text()
     listed = dict(re.findall(r"^\| `(howdah_\w+)` \| (\w+) \|", guide, re.MULTILINE))
     assert listed == await scraped(queue)
 
 
-async def test_the_dashboard_asks_for_metrics_that_there_are(queue: Queue) -> None:
+async def test_the_dashboard_uses_only_existing_metrics_and_all_of_them(queue: Queue) -> None:
     dashboard: dict[str, Any] = json.loads((ROOT / "docs/grafana/howdah.json").read_text())
-    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    asked += [one["definition"] for one in dashboard["templating"]["list"] if "definition" in one]
-    assert len(asked) > 15
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    expressions += [
+        variable["definition"]
+        for variable in dashboard["templating"]["list"]
+        if "definition" in variable
+    ]
+    assert len(expressions) > 15
     kinds = await scraped(queue)
     series = {
         f"{name}{ending}"
         for name, kind in kinds.items()
         for ending in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))
     }
-    used = {name for expression in asked for name in METRIC.findall(expression)}
+    used = {name for expression in expressions for name in METRIC.findall(expression)}
     assert used <= series
     assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in used} == set(kinds)
 
 
 def test_panels_of_the_dashboard_do_not_overlap() -> None:
     dashboard: dict[str, Any] = json.loads((ROOT / "docs/grafana/howdah.json").read_text())
-    taken: set[tuple[int, int]] = set()
+    used_cells: set[tuple[int, int]] = set()
     for panel in dashboard["panels"]:
-        at = panel["gridPos"]
+        position = panel["gridPos"]
         cells = {
             (x, y)
-            for x in range(at["x"], at["x"] + at["w"])
-            for y in range(at["y"], at["y"] + at["h"])
+            for x in range(position["x"], position["x"] + position["w"])
+            for y in range(position["y"], position["y"] + position["h"])
         }
-        assert not cells & taken, panel["title"]
+        assert not cells & used_cells, panel["title"]
         assert max(x for x, _ in cells) < 24
-        taken |= cells
+        used_cells |= cells
     ids = [panel["id"] for panel in dashboard["panels"]]
     assert len(ids) == len(set(ids))
 
 
-def logged() -> set[str]:
-    """The first words of all messages that the package logs."""
+def log_words() -> set[str]:
+    """Return the first word of every message that the package logs."""
     words: set[str] = set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -76,16 +80,16 @@ def logged() -> set[str]:
                 and node.func.value.id == "_log"
             ):
                 texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
-                said = [text for text in texts if isinstance(text, str)]
-                assert said, f"{path}: a message that is no plain text"
-                words.add(said[0].split()[0].rstrip(":"))
+                messages = [text for text in texts if isinstance(text, str)]
+                assert messages, f"{path}: a log message must be a string constant"
+                words.add(messages[0].split()[0].rstrip(":"))
     return words
 
 
-def test_every_word_of_the_log_is_documented_and_no_other() -> None:
+def test_exactly_the_log_words_of_the_code_are_documented() -> None:
     page = (ROOT / "docs/reference/logs.md").read_text()
     documented = set(re.findall(r"`([a-z]+\.[a-z_]+)`", page))
-    words = logged()
+    words = log_words()
     assert "job.%s" in words
     endings = (Verb.COMPLETE, Verb.RETRY, Verb.FAIL, Verb.CANCEL, Verb.RELEASE, Verb.HAND_BACK)
     expected = (words - {"job.%s"}) | {f"job.{verb}" for verb in endings}

@@ -1,4 +1,4 @@
-"""Support: questions asked about a story that is told in plain SQL, at any time of day."""
+"""Support: a store with the clock of the test, workers that beat, and measures."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ HOUR = timedelta(hours=1)
 
 
 @asynccontextmanager
-async def asking(db: Database) -> AsyncGenerator[Store]:
-    """A store on the story's database, with the story's clock."""
+async def open_store(db: Database) -> AsyncGenerator[Store]:
+    """Open a store on the test's database, with the test's clock."""
     separator = "&" if "?" in db.dsn else "?"
     offset = quote(f"{db.clock.offset.total_seconds()} seconds")
     async with Queue(f"{db.dsn}{separator}howdah.clock_offset={offset}") as queue:
         yield queue.store
 
 
-def listens(
+def beat_worker(
     db: Session, worker: str, *job_types: str, slots: int = 10, running: int = 0, **more: Any
 ) -> None:
-    """Let a worker beat that knows these types."""
+    """Record a beat of a worker that has registered these job types."""
     info = {"job_types": job_types, "slots": slots, "running": running, "host": "here", **more}
     db.execute("select howdah.beat(%s, p_info => %s)", worker, Jsonb(info))
 

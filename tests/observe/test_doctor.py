@@ -1,4 +1,4 @@
-"""The doctor finds each thing that is wrong with a queue, and says what to do about it."""
+"""The doctor finds each problem of a queue, and says what to do about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from howdah import Queue, observe
 from howdah.observe import Check, Level
 from howdah.observe.doctor import database, release, tables
-from tests.observe.support import HOUR, MINUTE, asking, listens
+from tests.observe.support import HOUR, MINUTE, beat_worker, open_store
 from tests.store.roles import roles_in
 from tests.support import Database
 from tests.support.databases import Databases
@@ -32,46 +32,46 @@ NAMES = {
 }
 
 
-async def examined(db: Database) -> dict[str, Check]:
-    async with asking(db) as store:
-        found = await observe.examine(store)
-    assert [check.level for check in found.checks] == sorted(
-        (check.level for check in found.checks), reverse=True
+async def examine(db: Database) -> dict[str, Check]:
+    async with open_store(db) as store:
+        diagnosis = await observe.examine(store)
+    assert [check.level for check in diagnosis.checks] == sorted(
+        (check.level for check in diagnosis.checks), reverse=True
     )
-    for check in found.checks:
+    for check in diagnosis.checks:
         assert bool(check.advice) == (check.level is not Level.FINE), check
-    return {check.name: check for check in found.checks}
+    return {check.name: check for check in diagnosis.checks}
 
 
 async def test_a_healthy_queue_is_fine_in_every_respect(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release, "NEWEST", {})  # whichever server it is tested on
-    listens(db, "w", "mail")
+    monkeypatch.setattr(release, "NEWEST", {})  # any server release is fine here
+    beat_worker(db, "w", "mail")
     db.enqueue("mail")
-    found = await examined(db)
-    assert set(found) == NAMES
-    assert {name for name, check in found.items() if check.level is not Level.FINE} == set()
+    checks = await examine(db)
+    assert set(checks) == NAMES
+    assert {name for name, check in checks.items() if check.level is not Level.FINE} == set()
 
 
-async def test_an_open_transaction_is_told_with_who_has_it(
+async def test_an_old_transaction_is_reported_with_its_pid(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "OLD", 0.0)
     other = db.session()
     with other.transaction():
         other.value("select count(*) from jobs")
-        check = (await examined(db))["oldest_transaction"]
+        check = (await examine(db))["oldest_transaction"]
         assert check.level is Level.WARNING
         assert f"pid {other.pid}" in check.sentence
         assert "pg_terminate_backend" in check.advice
         monkeypatch.setattr(database, "VERY_OLD", 0.0)
-        assert (await examined(db))["oldest_transaction"].level is Level.CRITICAL
+        assert (await examine(db))["oldest_transaction"].level is Level.CRITICAL
     monkeypatch.setattr(database, "OLD", 300.0)
-    assert (await examined(db))["oldest_transaction"].level is not Level.WARNING
+    assert (await examine(db))["oldest_transaction"].level is not Level.WARNING
 
 
-async def test_dead_rows_are_told_with_their_table(
+async def test_dead_rows_are_reported_with_their_table(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db.execute("alter table howdah.jobs_live set (autovacuum_enabled = off)")
@@ -79,123 +79,125 @@ async def test_dead_rows_are_told_with_their_table(
     db.complete(db.claim("mail", batch=50))
     monkeypatch.setattr(tables, "MANY", 50)
 
-    async def told() -> Check:
-        return (await examined(db))["dead_rows"]
+    async def current_check() -> Check:
+        return (await examine(db))["dead_rows"]
 
     async def warned() -> bool:  # statistics come with a delay
         db.execute("select 1")
-        return (await told()).level is Level.WARNING
+        return (await current_check()).level is Level.WARNING
 
     await eventually(warned)
-    assert "howdah.jobs_live has" in (await told()).sentence
+    assert "howdah.jobs_live has" in (await current_check()).sentence
     monkeypatch.setattr(tables, "VERY_MANY", 50)
-    assert (await told()).level is Level.CRITICAL
+    assert (await current_check()).level is Level.CRITICAL
 
 
-async def test_a_vacuum_that_does_not_come_is_told(db: Database) -> None:
+async def test_a_missing_vacuum_is_reported(db: Database) -> None:
     db.execute("alter table howdah.jobs_live set (autovacuum_enabled = off)")
     with db.rolled_back():
         db.execute("insert into jobs_live (job_type) select 'mail' from generate_series(1, 25000)")
 
-    async def told() -> Check:
-        return (await examined(db))["autovacuum"]
+    async def current_check() -> Check:
+        return (await examine(db))["autovacuum"]
 
     async def level_is(level: Level) -> bool:  # statistics come with a delay
         db.execute("select 1")
-        return (await told()).level is level
+        return (await current_check()).level is level
 
     await eventually(lambda: level_is(Level.WARNING))
-    assert "never been vacuumed" in (await told()).sentence
+    assert "never been vacuumed" in (await current_check()).sentence
     db.execute("vacuum howdah.jobs_live")
     await eventually(lambda: level_is(Level.FINE))
 
 
-async def test_missing_days_and_strays_are_told(db: Database) -> None:
-    listens(db, "w", "mail")
+async def test_missing_and_expired_day_partitions_are_reported(db: Database) -> None:
+    beat_worker(db, "w", "mail")
     db.clock.advance(timedelta(days=30))
-    check = (await examined(db))["days"]
+    check = (await examine(db))["days"]
     assert check.level is Level.WARNING
     assert "There is no partition for job_events of" in check.sentence
     db.enqueue("mail")
     db.complete(db.claim("mail"))
-    check = (await examined(db))["days"]
+    check = (await examine(db))["days"]
     assert "Rows wait in an _unprepared partition" in check.sentence
     db.prepare_days()
-    check = (await examined(db))["days"]
-    assert "days are kept for longer" in check.sentence
+    check = (await examine(db))["days"]
+    assert "partitions are older than their retention" in check.sentence
     db.prune()
-    assert (await examined(db))["days"].level is Level.FINE
+    assert (await examine(db))["days"].level is Level.FINE
 
 
-async def test_a_clock_that_is_off_is_told(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_clock_skew_is_reported(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    real = time.time
+    real_time = time.time
     for by, level, word in (
-        (5.0, Level.WARNING, "behind ours"),
-        (-5.0, Level.WARNING, "ahead of ours"),
-        (60.0, Level.CRITICAL, "behind ours"),
+        (5.0, Level.WARNING, "behind this machine's"),
+        (-5.0, Level.WARNING, "ahead of this machine's"),
+        (60.0, Level.CRITICAL, "behind this machine's"),
     ):
-        monkeypatch.setattr(database.time, "time", lambda by=by: real() + by)
-        check = (await examined(db))["clock_skew"]
+        monkeypatch.setattr(database.time, "time", lambda by=by: real_time() + by)
+        check = (await examine(db))["clock_skew"]
         assert check.level is level
         assert check.sentence.endswith(f"{word}.")
         assert check.value == pytest.approx(abs(by), abs=0.9)
 
 
 @pytest.mark.parametrize("info", ['{"held_up": 7}', '{"held_up": {"types": 1}}', "[]", "{}"])
-async def test_what_a_worker_says_of_itself_may_make_no_sense(db: Database, info: str) -> None:
+async def test_malformed_info_of_a_worker_is_ignored(db: Database, info: str) -> None:
     db.execute("select howdah.beat('odd', p_info => %s::jsonb)", info)
-    assert (await examined(db))["held_up"].level is Level.FINE
+    assert (await examine(db))["held_up"].level is Level.FINE
 
 
-async def test_who_holds_the_gil_of_a_live_worker_is_named(db: Database) -> None:
+async def test_the_type_that_holds_the_gil_of_a_live_worker_is_named(db: Database) -> None:
     held_up = '{"held_up": {"seconds": 9.5, "types": ["hog"], "now": true}}'
     db.execute("select howdah.beat('w', p_info => %s::jsonb)", held_up)
-    check = (await examined(db))["held_up"]
+    check = (await examine(db))["held_up"]
     assert (check.level, check.value) == (Level.WARNING, 9.5)
     assert check.sentence.startswith("hog held the GIL for 9.5 s in w:")
     db.clock.advance(timedelta(minutes=1))
-    assert (await examined(db))["held_up"].level is Level.FINE, "it is dead, which another tells"
+    assert (await examine(db))["held_up"].level is Level.FINE, (
+        "a dead worker is reported by another check"
+    )
 
 
-async def test_silent_workers_with_jobs_are_told(db: Database) -> None:
+async def test_silent_workers_with_jobs_are_reported(db: Database) -> None:
     db.beat("gone")
     db.enqueue("mail")
     db.claim("mail", worker="gone")
     db.clock.advance(MINUTE)
-    check = (await examined(db))["workers"]
+    check = (await examine(db))["workers"]
     assert (check.level, "gone" in check.sentence) == (Level.CRITICAL, True)
-    listens(db, "w", "mail")
-    assert (await examined(db))["workers"].level is Level.WARNING
+    beat_worker(db, "w", "mail")
+    assert (await examine(db))["workers"].level is Level.WARNING
     db.recover_stale_jobs()
-    assert (await examined(db))["workers"].level is Level.FINE
+    assert (await examine(db))["workers"].level is Level.FINE
 
 
-async def test_jobs_that_nobody_takes_are_told(db: Database) -> None:
+async def test_jobs_without_a_worker_for_their_type_are_reported(db: Database) -> None:
     db.enqueue("mail")
-    assert (await examined(db))["workers"].level is Level.CRITICAL
+    assert (await examine(db))["workers"].level is Level.CRITICAL
     db.execute("select howdah.pause('mail')")
-    assert (await examined(db))["workers"].level is Level.FINE
+    assert (await examine(db))["workers"].level is Level.FINE
 
 
-async def test_upkeep_that_nobody_does_is_told(db: Database) -> None:
+async def test_missing_upkeep_is_reported(db: Database) -> None:
     db.enqueue("mail", delay=HOUR)
-    assert (await examined(db))["upkeep"].level is Level.FINE
+    assert (await examine(db))["upkeep"].level is Level.FINE
     db.clock.advance(2 * HOUR)
-    check = (await examined(db))["upkeep"]
+    check = (await examine(db))["upkeep"]
     assert check.level is Level.WARNING
     assert "due for 59m" in check.sentence or "due for 1h" in check.sentence
 
 
-async def test_functions_of_another_version_are_told(db: Database) -> None:
+async def test_functions_of_another_version_are_reported(db: Database) -> None:
     db.execute("update installed set fingerprint = 'other'")
-    assert (await examined(db))["schema"].level is Level.WARNING
+    assert (await examine(db))["schema"].level is Level.WARNING
     db.execute("update installed set schema_number = 99")
-    assert "newer than this code's" in (await examined(db))["schema"].sentence
+    assert "newer than this code's" in (await examine(db))["schema"].sentence
 
 
-async def test_what_a_role_may_not_see_is_unknown_and_the_rest_is_told(
+async def test_checks_without_privilege_are_unknown_and_the_others_work(
     databases: Databases,
 ) -> None:
     with roles_in(databases) as roles:
@@ -212,21 +214,21 @@ async def test_what_a_role_may_not_see_is_unknown_and_the_rest_is_told(
                 return connection
 
             store.connect = as_observer  # type: ignore[method-assign,assignment]
-            found = {check.name: check for check in (await observe.examine(store)).checks}
-            assert set(found) >= NAMES
-            assert {name for name, one in found.items() if one.level > Level.UNKNOWN} == set()
-            assert found["oldest_transaction"].level in (Level.UNKNOWN, Level.FINE)
+            checks = {check.name: check for check in (await observe.examine(store)).checks}
+            assert set(checks) >= NAMES
+            assert {name for name, check in checks.items() if check.level > Level.UNKNOWN} == set()
+            assert checks["oldest_transaction"].level in (Level.UNKNOWN, Level.FINE)
             assert (await observe.overview(store)).late == []
-            assert await observe.crew(store) == []
+            assert await observe.workers(store) == []
             assert (await observe.failures(store)).groups == []
 
 
-# ── a server of its own, for what is set or broken server-wide ──
+# ── checks of the whole server ──
 
 
 @pytest.fixture
 def slot(db: Database) -> Generator[str]:
-    """A replication slot that nobody reads; it pins the server's WAL, so it must go."""
+    """A replication slot without a reader. It keeps the server's WAL, so it must be dropped."""
     name = "howdah_doctor_test"
     if db.value("select current_setting('wal_level')") == "minimal":
         pytest.skip("this server was started without WAL for replication")
@@ -237,45 +239,45 @@ def slot(db: Database) -> Generator[str]:
         db.execute("select pg_drop_replication_slot(%s)", name)
 
 
-async def test_a_slot_that_nobody_reads_is_told(
+async def test_an_unused_replication_slot_is_reported(
     db: Database, slot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = (await examined(db))["replication_slots"]
+    check = (await examine(db))["replication_slots"]
     assert check.level is Level.FINE
     assert f"{slot} is not active" in check.sentence
-    monkeypatch.setattr(database, "BEHIND", 1.0)
+    monkeypatch.setattr(database, "MUCH_WAL", 1.0)
     db.enqueue("mail")
-    check = (await examined(db))["replication_slots"]
+    check = (await examine(db))["replication_slots"]
     assert check.level is Level.WARNING
     assert "pg_drop_replication_slot" in check.advice
 
 
-async def test_connections_near_the_limit_are_told(
+async def test_connections_near_the_limit_are_reported(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # the limit is moved, and not the crowd: other tests need connections, too
-    used = (await examined(db))["connections"].value
+    # the test lowers the limit instead of opening connections: other tests need them
+    used = (await examine(db))["connections"].value
     assert used is not None
-    monkeypatch.setattr(database, "CROWDED", used / 2)
-    check = (await examined(db))["connections"]
+    monkeypatch.setattr(database, "MANY_USED", used / 2)
+    check = (await examine(db))["connections"]
     assert check.level is Level.WARNING
     assert "PgBouncer" in check.advice
-    monkeypatch.setattr(database, "FULL", used / 4)
-    assert (await examined(db))["connections"].level is Level.CRITICAL
+    monkeypatch.setattr(database, "NEARLY_ALL_USED", used / 4)
+    assert (await examine(db))["connections"].level is Level.CRITICAL
 
 
 async def test_a_check_that_takes_too_long_is_unknown(db: Database) -> None:
-    async with asking(db) as store:
+    async with open_store(db) as store:
         with db.transaction():
             db.execute("lock table howdah.workers in access exclusive mode")
-            found = await observe.examine(store, within=timedelta(milliseconds=200))
-            levels = {one.name: one.level for one in found.checks}
+            diagnosis = await observe.examine(store, within=timedelta(milliseconds=200))
+            levels = {check.name: check.level for check in diagnosis.checks}
             assert levels["workers"] is Level.UNKNOWN
             assert levels["schema"] is Level.FINE
 
 
 def test_every_check_is_explained_in_the_guide() -> None:
-    guide = Path(__file__).resolve().parents[2] / "docs" / "guides" / "observing.md"
+    guide = Path(__file__).resolve().parents[2] / "docs" / "guides" / "observe.md"
     text = guide.read_text()
     for name in {*NAMES, "standby_feedback", "freeze_age"}:
         assert f"`{name}`" in text, name

@@ -1,4 +1,4 @@
-"""Failures stand together when people would call them the same error."""
+"""Failures with the same error text, apart from numbers and names, form one group."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from howdah import observe
-from tests.observe.support import HOUR, asking
+from tests.observe.support import HOUR, open_store
 from tests.support import Database
 
 SAME = [
@@ -36,23 +36,23 @@ def fingerprint(db: Database, error: str) -> str:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_numbers_ids_hex_and_quoted_text_do_not_tell_errors_apart(
-    db: Database, one: str, other: str
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_numbers_ids_hex_and_quoted_text_do_not_change_the_fingerprint(
+    db: Database, first: str, second: str
 ) -> None:
-    assert fingerprint(db, one) == fingerprint(db, other)
+    assert fingerprint(db, first) == fingerprint(db, second)
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_words_do(db: Database, one: str, other: str) -> None:
-    assert fingerprint(db, one) != fingerprint(db, other)
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_words_change_the_fingerprint(db: Database, first: str, second: str) -> None:
+    assert fingerprint(db, first) != fingerprint(db, second)
 
 
 @pytest.mark.engine
 def test_a_fingerprint_reads_like_the_error(db: Database) -> None:
-    said = "  ValueError: no route to 10.0.0.1:8080 for 'kim' (0xff)  \nmore"
-    assert fingerprint(db, said) == "ValueError: no route to <n> for <text> (<hex>)"
+    error = "  ValueError: no route to 10.0.0.1:8080 for 'kim' (0xff)  \nmore"
+    assert fingerprint(db, error) == "ValueError: no route to <n> for <text> (<hex>)"
     assert fingerprint(db, "") == ""
     assert len(fingerprint(db, "word " * 100_000)) <= 500
 
@@ -69,11 +69,11 @@ async def test_the_same_errors_of_a_type_are_one_group_with_a_trend(db: Database
     fail(db, "mail", "no route to 3", "other")
     fail(db, "report", "no route to 4")
     db.cancel(db.enqueue("mail"))
-    async with asking(db) as store:
-        told = await observe.failures(store)
-        assert (told.looked_at, told.more) == (5, False)
-        groups = {(one.job_type, one.fingerprint): one for one in told.groups}
-        assert {key: one.jobs for key, one in groups.items()} == {
+    async with open_store(db) as store:
+        failures = await observe.failures(store)
+        assert (failures.looked_at, failures.more) == (5, False)
+        groups = {(group.job_type, group.fingerprint): group for group in failures.groups}
+        assert {key: group.jobs for key, group in groups.items()} == {
             ("mail", "no route to <n>"): 3,
             ("mail", "other"): 1,
             ("report", "no route to <n>"): 1,
@@ -82,72 +82,74 @@ async def test_the_same_errors_of_a_type_are_one_group_with_a_trend(db: Database
         assert mail.example == "no route to 3"
         assert [(n, jobs) for n, jobs in enumerate(mail.trend) if jobs] == [(20, 2), (23, 1)]
         assert mail.last_at - mail.first_at >= 3 * HOUR
-        assert told.groups[0].job_type == "report", "the latest comes first"
+        assert failures.groups[0].job_type == "report", "the latest failure comes first"
         page = await observe.page(store, mail.filter)
         assert len(page.jobs) == 3
         assert page.jobs[0].id == mail.newest
-        alone = await observe.failures(store, "report")
-        assert [one.job_type for one in alone.groups] == ["report"]
+        of_one_type = await observe.failures(store, "report")
+        assert [group.job_type for group in of_one_type.groups] == ["report"]
 
 
-async def test_only_the_newest_are_looked_at(db: Database) -> None:
+async def test_only_the_newest_failures_are_read(db: Database) -> None:
     fail(db, "mail", "old", "new", "new")
-    async with asking(db) as store:
-        told = await observe.failures(store, depth=2)
-    assert [(one.fingerprint, one.jobs) for one in told.groups] == [("new", 2)]
-    assert told.more
+    async with open_store(db) as store:
+        failures = await observe.failures(store, depth=2)
+    assert [(group.fingerprint, group.jobs) for group in failures.groups] == [("new", 2)]
+    assert failures.more
 
 
-async def test_jobs_that_are_tried_again_are_groups_of_their_own(db: Database) -> None:
+async def test_retrying_jobs_are_separate_groups(db: Database) -> None:
     fail(db, "mail", "no route to 1")
     waiting = [db.enqueue("mail") for _ in range(2)]
     for n in (2, 3):
         db.retry(db.claim("mail"), f"no route to {n}", delay=HOUR)
-    at_work = db.enqueue("report")
+    running = db.enqueue("report")
     db.retry(db.claim("report"), "other")
     db.claim("report")
     db.enqueue("mail")
-    async with asking(db) as store:
-        told = await observe.failures(store)
-        assert [(one.job_type, one.jobs, one.retrying) for one in told.groups] == [
+    async with open_store(db) as store:
+        failures = await observe.failures(store)
+        assert [(group.job_type, group.jobs, group.retrying) for group in failures.groups] == [
             ("mail", 1, False)
         ]
-        again = {(one.job_type, one.fingerprint): one for one in told.retrying}
-        assert {key: one.jobs for key, one in again.items()} == {
+        retrying = {(group.job_type, group.fingerprint): group for group in failures.retrying}
+        assert {key: group.jobs for key, group in retrying.items()} == {
             ("mail", "no route to <n>"): 2,
             ("report", "other"): 1,
         }
-        mail = again["mail", "no route to <n>"]
+        mail = retrying["mail", "no route to <n>"]
         assert mail.retrying
         assert mail.attempts == 1
         assert mail.next_at is not None
         assert mail.next_at > mail.last_at
         assert sum(mail.trend) == 2
-        assert again["report", "other"].next_at is None, "it is at work, and does not wait"
-        assert again["report", "other"].newest == at_work
+        assert retrying["report", "other"].next_at is None, "it runs and is not scheduled"
+        assert retrying["report", "other"].newest == running
         page = await observe.page(store, mail.filter)
-        assert {one.id for one in page.jobs} == set(waiting)
-        alone = await observe.failures(store, "report")
-        assert [one.job_type for one in alone.retrying] == ["report"]
+        assert {job.id for job in page.jobs} == set(waiting)
+        of_one_type = await observe.failures(store, "report")
+        assert [group.job_type for group in of_one_type.retrying] == ["report"]
 
 
-@pytest.mark.parametrize("said", ["soon", "9999-99-99", "0001-01-01T00:00:00+14:00", None, 7, {}])
-async def test_a_job_that_was_tried_again_may_tell_any_time(db: Database, said: object) -> None:
-    errors = Jsonb([{"ended_at": said}])
+@pytest.mark.parametrize(
+    "ended_at", ["soon", "9999-99-99", "0001-01-01T00:00:00+14:00", None, 7, {}]
+)
+async def test_a_malformed_time_in_the_errors_is_ignored(db: Database, ended_at: object) -> None:
+    errors = Jsonb([{"ended_at": ended_at}])
     db.execute(
         "insert into howdah.jobs (job_type, attempts, last_error, errors) values ('m', 1, 'x', %s)",
         errors,
     )
     db.execute(
         "insert into howdah.jobs (job_type, attempts, last_error, errors) values ('m', 1, 'x', %s)",
-        Jsonb(said),
+        Jsonb(ended_at),
     )
-    async with asking(db) as store:
+    async with open_store(db) as store:
         (group,) = (await observe.failures(store)).retrying
     assert (group.jobs, sum(group.trend)) == (2, 0)
 
 
-def test_completed_jobs_are_not_walked_over(db: Database) -> None:
+def test_completed_jobs_are_not_read(db: Database) -> None:
     fail(db, "mail", "broken")
     db.enqueue_many([{"job_type": "mail"}] * 500)
     db.complete(db.claim("mail", batch=500))

@@ -1,4 +1,4 @@
-"""Measures add up, whatever is folded, and a worker measures what it did at almost no cost."""
+"""Measures keep their sums when they are compacted, and a worker measures its jobs at low cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sums(db: Database, job_type: str = "mail") -> dict[str, Any]:
 
 
 @pytest.mark.engine
-def test_what_was_measured_adds_up_by_type_over_workers(db: Database) -> None:
+def test_measures_of_all_workers_are_summed_by_type(db: Database) -> None:
     measure(db, "mail", "a", completed=3, failed=1, run=[0, 3, 1], run_seconds=0.5)
     measure(db, "mail", "b", completed=2, retried=4, run=[1], pickup=[0, 0, 6], pickup_seconds=1.5)
     measure(db, "other", "b", cancelled=1, released=2)
@@ -53,21 +53,26 @@ def test_what_was_measured_adds_up_by_type_over_workers(db: Database) -> None:
 
 
 @pytest.mark.engine
-def test_folding_makes_rows_few_and_changes_no_sum(db: Database) -> None:
-    chance = random.Random(5)
+def test_compacting_leaves_few_rows_and_changes_no_sum(db: Database) -> None:
+    rng = random.Random(5)
     for step in range(300):  # 25 minutes of two workers and two types
         for worker in ("a", "b"):
             for job_type in ("mail", "resize"):
-                cells = [chance.randrange(4) for _ in range(chance.randrange(CELLS + 1))]
+                cells = [rng.randrange(4) for _ in range(rng.randrange(CELLS + 1))]
                 measure(
-                    db, job_type, worker, completed=chance.randrange(9), run=cells, pickup=cells[:3]
+                    db,
+                    job_type,
+                    worker,
+                    completed=rng.randrange(9),
+                    run=cells,
+                    pickup=cells[:3],
                 )
         db.clock.advance(timedelta(seconds=5))
         if step % 60 == 59:
             before = [sums(db, job_type) for job_type in ("mail", "resize")]
             assert db.value("select howdah.compact_measures()") > 0
             assert [sums(db, job_type) for job_type in ("mail", "resize")] == before
-    fresh, minutes = 2 * 2 * 25, 2 * (25 + 5)  # a minute that two folds share has two rows
+    fresh, minutes = 2 * 2 * 25, 2 * (25 + 5)  # a minute that was compacted twice has two rows
     assert db.value("select count(*) from measures") <= fresh + minutes < 2 * 2 * 300
     db.clock.advance(3 * HOUR)
     before = [sums(db, job_type) for job_type in ("mail", "resize")]
@@ -81,22 +86,22 @@ def test_folding_makes_rows_few_and_changes_no_sum(db: Database) -> None:
 
 
 @pytest.mark.engine
-def test_a_fold_leaves_the_minutes_of_the_trend(db: Database) -> None:
+def test_compacting_keeps_the_minutes_of_the_trend(db: Database) -> None:
     start = db.value("select date_trunc('minute', howdah.clock())")
     for n in range(4):
         measure(db, "mail", completed=n + 1)
         measure(db, "mail", "other", failed=1, retried=2)
         db.clock.advance(MINUTE)
-    told = "select at, completed, failed, retried from howdah.measured_by_minute('-infinity')"
-    before = db.rows(told)
+    by_minute = "select at, completed, failed, retried from howdah.measured_by_minute('-infinity')"
+    before = db.rows(by_minute)
     assert [row["completed"] for row in before] == [1, 2, 3, 4]
     assert [row["at"] for row in before] == [start + n * MINUTE for n in range(4)]
     db.value("select howdah.compact_measures()")
-    assert db.rows(told) == before
+    assert db.rows(by_minute) == before
 
 
 @pytest.mark.engine
-def test_a_fold_with_nothing_to_fold_changes_nothing(db: Database) -> None:
+def test_compacting_compacted_measures_changes_nothing(db: Database) -> None:
     measure(db, "mail", completed=1)
     assert db.value("select howdah.compact_measures()") == 0
     db.clock.advance(3 * HOUR)
@@ -106,7 +111,7 @@ def test_a_fold_with_nothing_to_fold_changes_nothing(db: Database) -> None:
 
 
 @pytest.mark.engine
-def test_one_folds_at_a_time(db: Database) -> None:
+def test_only_one_session_compacts_at_a_time(db: Database) -> None:
     other = db.session()
     with other.transaction():
         other.value("select howdah.compact_measures()")
@@ -119,13 +124,13 @@ def test_one_folds_at_a_time(db: Database) -> None:
     "wrong",
     [{"completed": -1}, {"run": [1] * 57}, {"run_seconds": -1}, {"pickup_seconds": "Infinity"}],
 )
-def test_a_measure_that_cannot_be_is_refused(db: Database, wrong: dict[str, Any]) -> None:
+def test_a_bad_measure_is_refused(db: Database, wrong: dict[str, Any]) -> None:
     with pytest.raises(psycopg.errors.CheckViolation):
         measure(db, "mail", **wrong)
 
 
 @pytest.mark.engine
-def test_a_measure_is_an_array(db: Database) -> None:
+def test_measures_that_are_not_an_array_are_refused(db: Database) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue):
         db.execute("""select howdah.record_measures('w', '{"job_type": "mail"}')""")
 
@@ -141,18 +146,18 @@ def test_every_time_falls_into_the_cell_whose_bound_is_not_below_it() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 def test_a_quantile_is_off_by_a_fifth_at_most(share: float) -> None:
-    chance = random.Random(7)
-    times = sorted(chance.lognormvariate(-3, 2) for _ in range(5000))
+    rng = random.Random(7)
+    times = sorted(rng.lognormvariate(-3, 2) for _ in range(5000))
     cells = [0] * CELLS
-    for one in times:
-        cells[cell_of(one)] += 1
+    for seconds in times:
+        cells[cell_of(seconds)] += 1
     exact = times[int(share * len(times)) - 1]
     read = quantile(cells, share)
     assert read is not None
     assert exact / 1.2 < read < exact * 1.2
 
 
-def test_nothing_has_no_quantile_and_what_is_off_the_scale_has_the_last_bound() -> None:
+def test_an_empty_histogram_has_no_quantile_and_the_last_cell_has_the_last_bound() -> None:
     assert quantile([], 0.5) is None
     assert Times.of([0, 0], 0.0) == Times()
     assert quantile([0] * (CELLS - 1) + [3], 0.99) == BOUNDS[-1]
@@ -161,8 +166,8 @@ def test_nothing_has_no_quantile_and_what_is_off_the_scale_has_the_last_bound() 
 # ── in a worker ──
 
 
-class Heard(Store):
-    """Where measures go; never asked here."""
+class UnusedStore(Store):
+    """A store that is never connected."""
 
     def __init__(self) -> None:
         super().__init__("postgresql:///nowhere")
@@ -181,19 +186,19 @@ def ending(
     return Ending(claim, outcome or Complete(), now - ran, now)
 
 
-def told(measures: Measures, job_type: str = "mail") -> dict[str, Any]:
-    return measures.gathered()[job_type]
+def take_measures(measures: Measures, job_type: str = "mail") -> dict[str, Any]:
+    return measures.take()[job_type]
 
 
 def settled(measures: Measures, verb: Verb, endings: Sequence[Ending]) -> None:
-    measures.settled(verb, endings, dict.fromkeys(one.claim.id for one in endings), 1000.0)
+    measures.settled(verb, endings, dict.fromkeys(ending.claim.id for ending in endings), 1000.0)
 
 
 @pytest.fixture
 def measures() -> Measures:
-    made = Measures(Heard(), "w", lambda: None)
-    made.claimed(0.0, 0.0)  # the clocks agree
-    return made
+    new_measures = Measures(UnusedStore(), "w", lambda: None)
+    new_measures.claimed(0.0, 0.0)  # both clocks show the same time
+    return new_measures
 
 
 def test_every_ending_is_counted_by_its_verb(measures: Measures) -> None:
@@ -201,19 +206,21 @@ def test_every_ending_is_counted_by_its_verb(measures: Measures) -> None:
     settled(measures, Verb.FAIL, [ending(outcome=Fail())])
     settled(measures, Verb.CANCEL, [ending(outcome=Cancel())])
     settled(measures, Verb.RELEASE, [ending(outcome=Snooze(1)), ending(outcome=Release())])
-    again, gone = ending(outcome=Retry()), ending(outcome=Retry())
-    moved = {again.claim.id: State.PENDING, gone.claim.id: State.FAILED}
-    measures.settled(Verb.RETRY, [again, gone], moved, 1000.0)
+    retried, failed = ending(outcome=Retry()), ending(outcome=Retry())
+    moved = {retried.claim.id: State.PENDING, failed.claim.id: State.FAILED}
+    measures.settled(Verb.RETRY, [retried, failed], moved, 1000.0)
     counts = {
-        name: n for name, n in told(measures).items() if isinstance(n, int) and name != "job_type"
+        name: n
+        for name, n in take_measures(measures).items()
+        if isinstance(n, int) and name != "job_type"
     }
     assert counts == {"completed": 3, "failed": 2, "retried": 1, "cancelled": 1, "released": 1}
 
 
-def test_what_was_stale_is_not_counted(measures: Measures) -> None:
-    ours, stale = ending(), ending()
-    measures.settled(Verb.COMPLETE, [ours, stale], {ours.claim.id: None}, 1000.0)
-    row = told(measures)
+def test_a_stale_ending_is_not_counted(measures: Measures) -> None:
+    current, stale = ending(), ending()
+    measures.settled(Verb.COMPLETE, [current, stale], {current.claim.id: None}, 1000.0)
+    row = take_measures(measures)
     assert (row["completed"], sum(row["run"])) == (1, 1)
 
 
@@ -222,30 +229,30 @@ def test_a_large_batch_is_sampled_and_every_job_of_it_still_counts(
     measures: Measures, jobs: int
 ) -> None:
     settled(measures, Verb.COMPLETE, [ending() for _ in range(jobs)])
-    row = told(measures)
+    row = take_measures(measures)
     assert row["completed"] == sum(row["run"]) == sum(row["pickup"]) == jobs
     assert row["run"][cell_of(0.1)] == row["pickup"][cell_of(1.0)] == jobs
     assert row["run_seconds"] == pytest.approx(0.1 * jobs)
     assert row["pickup_seconds"] == pytest.approx(1.0 * jobs)
 
 
-def test_a_rare_type_in_a_large_batch_is_not_lost(measures: Measures) -> None:
+def test_a_rare_type_in_a_large_batch_is_counted(measures: Measures) -> None:
     mixed = [ending("rare", ran=5.0), *(ending() for _ in range(999))]
     settled(measures, Verb.COMPLETE, mixed)
-    assert told(measures, "rare")["run"][cell_of(5.0)] == 1
+    assert take_measures(measures, "rare")["run"][cell_of(5.0)] == 1
 
 
-def test_the_pickup_is_told_by_the_servers_clock(measures: Measures) -> None:
-    measures = Measures(Heard(), "w", lambda: None)
-    measures.claimed(600.0, 0.25)  # theirs is at most 599.75 s ahead of ours
+def test_the_pickup_time_is_measured_by_the_clock_of_the_server(measures: Measures) -> None:
+    measures = Measures(UnusedStore(), "w", lambda: None)
+    measures.claimed(600.0, 0.25)  # the server is at most 599.75 s ahead
     measures.claimed(600.0, 0.5)
-    one = ending(waited=2.0, ran=0.0)
-    ours = Ending(one.claim, one.outcome, 1000.0 - 599.5, 1000.0 - 599.5)
-    settled(measures, Verb.COMPLETE, [ours])
-    assert told(measures)["pickup_seconds"] == pytest.approx(2.0, abs=0.001)
+    by_server = ending(waited=2.0, ran=0.0)
+    by_worker = Ending(by_server.claim, by_server.outcome, 1000.0 - 599.5, 1000.0 - 599.5)
+    settled(measures, Verb.COMPLETE, [by_worker])
+    assert take_measures(measures)["pickup_seconds"] == pytest.approx(2.0, abs=0.001)
 
 
-async def test_a_worker_tells_what_it_did(queue: Queue) -> None:
+async def test_a_worker_records_its_measures(queue: Queue) -> None:
     @queue.job(max_attempts=2)
     async def work(n: int) -> None:
         if n == 0:
@@ -257,7 +264,7 @@ async def test_a_worker_tells_what_it_did(queue: Queue) -> None:
     for n in range(6):
         await queue.enqueue("work", {"n": n})
     async with queue.worker() as worker:
-        await eventually(lambda: _ended(queue, 6), "all have ended")
+        await eventually(lambda: _ended(queue, 6), "all jobs have ended")
         await worker.run_until_idle()
     row = (await queue.store.fetch("select * from howdah.measured()"))[0]
     assert {name: row[name] for name in ("completed", "failed", "retried", "released")} == {
@@ -279,7 +286,7 @@ async def _ended(queue: Queue, jobs: int) -> bool:
 
 
 @pytest.mark.slow
-async def test_a_worker_that_is_asked_to_drain_stops(queue: Queue) -> None:
+async def test_a_drain_request_stops_the_worker(queue: Queue) -> None:
     @queue.job
     async def work() -> None: ...
 
@@ -291,7 +298,7 @@ async def test_a_worker_that_is_asked_to_drain_stops(queue: Queue) -> None:
     assert await queue.store.fetchval("select count(*) from howdah.drain_requests") == 0
 
 
-async def test_measures_that_cannot_be_told_do_not_stop_a_worker(
+async def test_measures_that_cannot_be_written_do_not_stop_a_worker(
     queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     @queue.job
@@ -300,5 +307,7 @@ async def test_measures_that_cannot_be_told_do_not_stop_a_worker(
     monkeypatch.setattr("howdah.run.measures.EVERY", 0.01)
     await queue.store.fetch("alter function howdah.record_measures(text, jsonb) rename to gone")
     async with queue.worker():
-        await eventually(lambda: "measures.lost" in caplog.text, "it could not tell")
+        await eventually(
+            lambda: "measures.lost" in caplog.text, "the measures could not be written"
+        )
         await (await work.enqueue()).result(timeout=10)

@@ -1,4 +1,4 @@
-"""An overview tells how every type stands, and reads neither the history nor a long line."""
+"""An overview shows the state of every type, and reads neither the history nor a long line."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 from howdah import State, observe
 from howdah.histogram import cell_of
 from howdah.observe import Count
-from tests.observe.support import HOUR, MINUTE, asking, listens, measure
-from tests.plans.reading import buffers, read_by
+from tests.observe.support import HOUR, MINUTE, beat_worker, measure, open_store
+from tests.plans.explain import buffers, read_by
 from tests.support import Database
 
 
 async def overview(db: Database, cap: int = 10_000) -> dict[str, observe.TypeNow]:
-    async with asking(db) as store:
-        seen = await observe.overview(store, cap=cap)
-    assert seen.late == []
-    return {one.job_type: one for one in seen.types}
+    async with open_store(db) as store:
+        summary = await observe.overview(store, cap=cap)
+    assert summary.late == []
+    return {job_type.job_type: job_type for job_type in summary.types}
 
 
-async def test_what_waits_is_counted_with_the_age_of_the_first(db: Database) -> None:
+async def test_waiting_jobs_are_counted_with_the_age_of_the_oldest(db: Database) -> None:
     db.enqueue_many([{"job_type": "mail", "priority": p} for p in (100, 100, 150, 30)])
     db.clock.advance(MINUTE)
     db.enqueue("mail", priority=7)
@@ -41,14 +41,14 @@ async def test_what_waits_is_counted_with_the_age_of_the_first(db: Database) -> 
 async def test_a_long_line_is_counted_up_to_the_cap(db: Database) -> None:
     db.enqueue_many([{"job_type": "mail", "priority": n % 3} for n in range(30)])
     db.enqueue_many([{"job_type": "other"}] * 10)
-    seen = await overview(db, cap=10)
-    assert seen["mail"].waiting == Count(10, more=True)
-    assert str(seen["mail"].waiting) == "10+"
-    assert len(seen["mail"].lanes) == 3
-    assert seen["other"].waiting == Count(10)
+    summary = await overview(db, cap=10)
+    assert summary["mail"].waiting == Count(10, more=True)
+    assert str(summary["mail"].waiting) == "10+"
+    assert len(summary["mail"].lanes) == 3
+    assert summary["other"].waiting == Count(10)
 
 
-async def test_what_is_not_in_line_is_told_apart(db: Database) -> None:
+async def test_scheduled_retrying_and_held_jobs_are_counted_separately(db: Database) -> None:
     db.enqueue("mail", delay=HOUR)
     db.enqueue("mail")
     db.retry(db.claim("mail"), delay=HOUR)
@@ -67,25 +67,25 @@ async def test_a_type_is_known_by_its_jobs_its_workers_its_measures_or_its_pause
     db.enqueue("waiting")
     db.enqueue("ended")
     db.complete(db.claim("ended"))
-    listens(db, "w", "listened")
+    beat_worker(db, "w", "listened")
     measure(db, "measured", completed=1)
     db.execute("select howdah.pause('paused', 'why')")
-    seen = await overview(db)
-    assert set(seen) == {"waiting", "ended", "listened", "measured", "paused"}
-    assert seen["listened"].listeners == 1
-    assert seen["paused"].paused is not None
-    assert seen["ended"].finished == seen["ended"].finished_today == {State.COMPLETED: 1}
+    summary = await overview(db)
+    assert set(summary) == {"waiting", "ended", "listened", "measured", "paused"}
+    assert summary["listened"].listeners == 1
+    assert summary["paused"].paused is not None
+    assert summary["ended"].finished == summary["ended"].finished_today == {State.COMPLETED: 1}
 
 
-async def test_silent_workers_listen_to_nothing(db: Database) -> None:
-    listens(db, "w", "mail", slots=7, running=3)
-    async with asking(db) as store:
-        seen = await observe.overview(store)
-        assert (seen.workers, seen.slots, seen.busy) == (1, 7, 3)
+async def test_silent_workers_are_not_counted(db: Database) -> None:
+    beat_worker(db, "w", "mail", slots=7, running=3)
+    async with open_store(db) as store:
+        summary = await observe.overview(store)
+        assert (summary.workers, summary.slots, summary.busy) == (1, 7, 3)
     db.clock.advance(MINUTE)
-    async with asking(db) as store:
-        seen = await observe.overview(store)
-        assert (seen.workers, seen.slots, seen.busy) == (0, 0, 0)
+    async with open_store(db) as store:
+        summary = await observe.overview(store)
+        assert (summary.workers, summary.slots, summary.busy) == (0, 0, 0)
 
 
 async def test_rates_and_times_are_of_the_last_minutes(db: Database) -> None:
@@ -111,28 +111,28 @@ async def test_the_trend_is_the_last_hour_minute_by_minute(db: Database) -> None
     db.value("select howdah.compact_measures()")
     trend = (await overview(db))["mail"].trend
     assert len(trend) == 60
-    assert {later.at - sooner.at for sooner, later in pairwise(trend)} == {MINUTE}
+    assert {later.at - earlier.at for earlier, later in pairwise(trend)} == {MINUTE}
     assert [(n, m.completed, m.failed) for n, m in enumerate(trend) if m.completed] == [
         (29, 1, 0),
         (59, 2, 3),
     ]
 
 
-# ── what it costs ──
+# ── cost ──
 
-pages = "select count(*) from howdah.lane_counts(1000)"
+COUNT_LANES = "select count(*) from howdah.lane_counts(1000)"
 
 
-def test_a_million_would_cost_no_more_than_the_cap(db: Database) -> None:
+def test_a_long_line_is_read_only_up_to_the_cap(db: Database) -> None:
     db.execute("insert into jobs_live (job_type) select 'mail' from generate_series(1, 20000)")
     db.execute("vacuum analyze jobs_live")
-    counted = read_by(db, lambda: db.rows("select * from howdah.lane_counts(1000)"))
-    assert counted.seq_scans == 0
-    assert counted.rows < 1100
-    assert buffers(db, pages) < 300
+    read = read_by(db, lambda: db.rows("select * from howdah.lane_counts(1000)"))
+    assert read.seq_scans == 0
+    assert read.rows < 1100
+    assert buffers(db, COUNT_LANES) < 300
 
 
-def test_many_priorities_are_looked_at_up_to_a_limit(db: Database) -> None:
+def test_priorities_are_read_up_to_a_limit(db: Database) -> None:
     db.execute(
         "insert into jobs_live (job_type, priority) "
         "select 'mail', n from generate_series(1, 3000) as n"
@@ -142,7 +142,7 @@ def test_many_priorities_are_looked_at_up_to_a_limit(db: Database) -> None:
     assert highest == 3000
 
 
-def test_lanes_of_one_type_alone(db: Database) -> None:
+def test_lanes_of_one_type_can_be_counted(db: Database) -> None:
     for job_type in ("a", "b", "c"):
         db.enqueue(job_type, priority=2147483647)
         db.enqueue(job_type, priority=-2147483648)
@@ -155,12 +155,14 @@ async def test_the_history_is_never_read(db: Database) -> None:
     db.complete(db.claim("mail"))
     db.enqueue("mail")
     within = timedelta(milliseconds=300)
-    async with asking(db) as store:
+    async with open_store(db) as store:
         with db.transaction():
             db.execute("lock table howdah.jobs_finished in access exclusive mode")
-            seen = await observe.overview(store, within=within)
-            assert seen.late == []
-            assert seen.types[0].finished == {State.COMPLETED: 5}
-            await observe.crew(store, within=within)
-            with pytest.raises(observe.TookTooLong):  # so the lock would have been met
+            summary = await observe.overview(store, within=within)
+            assert summary.late == []
+            assert summary.types[0].finished == {State.COMPLETED: 5}
+            await observe.workers(store, within=within)
+            with pytest.raises(
+                observe.TookTooLong
+            ):  # proof that the lock blocks a read of the history
                 await observe.page(store, within=within)

@@ -1,4 +1,4 @@
-"""Jobs by filter: each finds what it says, pages neither repeat nor miss, and the depth holds."""
+"""Jobs by filter: each filter finds its jobs, pages have no gap or repeat, and the depth holds."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from hypothesis import strategies as st
 from howdah import BadInput, Queue, State, observe
 from howdah.observe import Count, Filter
 from howdah.observe.page import first_id
-from tests.observe.support import HOUR, asking
+from tests.observe.support import HOUR, open_store
 from tests.support import Database
 
 
-async def found(db: Database, wanted: Filter, **options: Any) -> list[UUID]:
-    async with asking(db) as store:
-        return [job.id for job in (await observe.page(store, wanted, **options)).jobs]
+async def find_jobs(db: Database, job_filter: Filter, **options: Any) -> list[UUID]:
+    async with open_store(db) as store:
+        return [job.id for job in (await observe.page(store, job_filter, **options)).jobs]
 
 
 async def test_every_filter_finds_its_jobs_and_no_other(db: Database) -> None:
     plain = db.enqueue("mail", {"to": "kim", "n": 5})
     urgent = db.enqueue("resize", {"to": "lee", "n": "5", "deep": {"a": 1}}, priority=150)
-    broken = db.enqueue("broken", max_attempts=1)
-    db.fail(db.claim("broken", worker="bob"), "ValueError: Timeout after 17 s")
-    gone = db.enqueue("gone")
-    db.cancel(gone)
-    done = db.enqueue("done")
-    db.complete(db.claim("done", worker="eve"))
-    everything = [done, gone, broken, urgent, plain]
+    failed = db.enqueue("fax", max_attempts=1)
+    db.fail(db.claim("fax", worker="bob"), "ValueError: Timeout after 17 s")
+    cancelled = db.enqueue("sms")
+    db.cancel(cancelled)
+    completed = db.enqueue("report")
+    db.complete(db.claim("report", worker="eve"))
+    everything = [completed, cancelled, failed, urgent, plain]
     error = db.value("select howdah.fingerprint('ValueError: Timeout after 99 s')")
-    for wanted, expected in {
+    for job_filter, expected in {
         Filter(): everything,
         Filter(status=(State.PENDING,)): [urgent, plain],
-        Filter(status=(State.FAILED, State.CANCELLED)): [gone, broken],
-        Filter(status=(State.COMPLETED,)): [done],
-        Filter(status=(State.COMPLETED, State.PENDING)): [done, urgent, plain],
-        Filter(job_type=("mail", "gone")): [gone, plain],
+        Filter(status=(State.FAILED, State.CANCELLED)): [cancelled, failed],
+        Filter(status=(State.COMPLETED,)): [completed],
+        Filter(status=(State.COMPLETED, State.PENDING)): [completed, urgent, plain],
+        Filter(job_type=("mail", "sms")): [cancelled, plain],
         Filter(priority=150): [urgent],
-        Filter(worker_id="bob"): [broken],
-        Filter(worker_id="eve"): [done],
-        Filter(attempts_from=1): [done, broken],
-        Filter(attempts_to=0): [gone, urgent, plain],
-        Filter(error="timeout AFTER"): [broken],
+        Filter(worker_id="bob"): [failed],
+        Filter(worker_id="eve"): [completed],
+        Filter(attempts_from=1): [completed, failed],
+        Filter(attempts_to=0): [cancelled, urgent, plain],
+        Filter(error="timeout AFTER"): [failed],
         Filter(error="100%"): [],
-        Filter(fingerprint=error): [broken],
+        Filter(fingerprint=error): [failed],
         Filter(payload=(("to", "kim"),)): [plain],
         Filter(payload=(("n", "5"),)): [urgent, plain],
         Filter(payload=(("n", '"5"'),)): [urgent],
@@ -55,21 +55,21 @@ async def test_every_filter_finds_its_jobs_and_no_other(db: Database) -> None:
         Filter(payload=(("deep", '{"a": 1}'),)): [urgent],
         Filter(job_type=("mail",), priority=150): [],
     }.items():
-        assert await found(db, wanted) == expected, wanted
+        assert await find_jobs(db, job_filter) == expected, job_filter
 
 
-async def test_time_filters_go_by_when_a_job_was_made(db: Database) -> None:
+async def test_time_filters_use_the_time_of_creation(db: Database) -> None:
     job = db.enqueue("mail")
-    made: datetime = db.job(job)["created_at"]
+    created_at: datetime = db.job(job)["created_at"]
     second = timedelta(seconds=1)
-    for wanted, expected in {
-        Filter(created_from=made): [job],
-        Filter(created_to=made + second): [job],
-        Filter(created_from=made - HOUR, created_to=made + HOUR): [job],
-        Filter(created_from=made + second): [],
-        Filter(created_to=made): [],
+    for job_filter, expected in {
+        Filter(created_from=created_at): [job],
+        Filter(created_to=created_at + second): [job],
+        Filter(created_from=created_at - HOUR, created_to=created_at + HOUR): [job],
+        Filter(created_from=created_at + second): [],
+        Filter(created_to=created_at): [],
     }.items():
-        assert await found(db, wanted) == expected, wanted
+        assert await find_jobs(db, job_filter) == expected, job_filter
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ async def test_time_filters_go_by_when_a_job_was_made(db: Database) -> None:
         {"job_type": ("a\0b",)},
     ],
 )
-def test_a_filter_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_bad_filter_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
         Filter(**wrong)
 
 
-async def test_a_limit_has_limits(queue: Queue) -> None:
+async def test_a_limit_out_of_range_is_refused(queue: Queue) -> None:
     for limit in (0, 1001):
         with pytest.raises(BadInput, match="between 1 and 1000"):
             await observe.page(queue.store, limit=limit)
@@ -98,14 +98,14 @@ async def test_pages_follow_each_other_without_gap_or_repeat(
 ) -> None:
     db.enqueue_many([{"job_type": "mail" if n % 3 else "rare"} for n in range(20)])
     db.complete(db.claim("mail", batch=6))
-    wanted = Filter(job_type=("rare",))
-    expected = await found(db, wanted, limit=100)
+    job_filter = Filter(job_type=("rare",))
+    expected = await find_jobs(db, job_filter, limit=100)
     assert len(expected) == 7
     seen: list[UUID] = []
     before: UUID | None = None
-    async with asking(db) as store:
+    async with open_store(db) as store:
         for _ in range(40):
-            page = await observe.page(store, wanted, before=before, limit=limit, depth=depth)
+            page = await observe.page(store, job_filter, before=before, limit=limit, depth=depth)
             seen += [job.id for job in page.jobs]
             assert len(page.jobs) <= limit
             before = page.before
@@ -116,27 +116,27 @@ async def test_pages_follow_each_other_without_gap_or_repeat(
     assert seen == expected
 
 
-async def test_a_page_looks_no_deeper_than_it_is_told(db: Database) -> None:
+async def test_a_page_reads_no_deeper_than_its_depth(db: Database) -> None:
     rare = db.enqueue("rare")
     db.enqueue_many([{"job_type": "mail"}] * 50)
-    async with asking(db) as store:
-        wanted = Filter(job_type=("rare",))
-        page = await observe.page(store, wanted, depth=20)
+    async with open_store(db) as store:
+        job_filter = Filter(job_type=("rare",))
+        page = await observe.page(store, job_filter, depth=20)
         assert (page.jobs, page.exhausted) == ([], True)
-        again = await observe.page(store, wanted, before=page.before, depth=100)
-        assert ([job.id for job in again.jobs], again.before) == ([rare], None)
-        assert await observe.count(store, wanted, depth=20) == Count(0, more=True)
-        assert await observe.count(store, wanted, depth=100) == Count(1)
+        next_page = await observe.page(store, job_filter, before=page.before, depth=100)
+        assert ([job.id for job in next_page.jobs], next_page.before) == ([rare], None)
+        assert await observe.count(store, job_filter, depth=20) == Count(0, more=True)
+        assert await observe.count(store, job_filter, depth=100) == Count(1)
 
 
-async def test_counts_are_exact_up_to_the_cap_and_of_the_ended_beyond(db: Database) -> None:
+async def test_counts_are_exact_up_to_the_cap_and_for_ended_jobs_also_beyond(db: Database) -> None:
     db.enqueue_many([{"job_type": "mail"}] * 12)
     db.complete(db.claim("mail", batch=5))
     db.fail(db.claim("mail", batch=2))
-    async with asking(db) as store:
+    async with open_store(db) as store:
 
-        async def count(wanted: Filter) -> Count:
-            return await observe.count(store, wanted, cap=4)
+        async def count(job_filter: Filter) -> Count:
+            return await observe.count(store, job_filter, cap=4)
 
         assert await count(Filter(status=(State.COMPLETED,))) == Count(5)
         assert await count(Filter(status=(State.FAILED,), job_type=("mail",))) == Count(2)
@@ -150,14 +150,14 @@ async def test_counts_are_exact_up_to_the_cap_and_of_the_ended_beyond(db: Databa
 async def test_counting_ended_jobs_does_not_read_them(db: Database) -> None:
     db.enqueue("mail")
     db.complete(db.claim("mail"))
-    async with asking(db) as store:
+    async with open_store(db) as store:
         with db.transaction():
             db.execute("lock table howdah.jobs_finished in access exclusive mode")
-            wanted = Filter(status=(State.COMPLETED,))
+            job_filter = Filter(status=(State.COMPLETED,))
             within = timedelta(milliseconds=300)
-            assert await observe.count(store, wanted, within=within) == Count(1)
+            assert await observe.count(store, job_filter, within=within) == Count(1)
             with pytest.raises(observe.TookTooLong):
-                await observe.page(store, wanted, within=within)
+                await observe.page(store, job_filter, within=within)
 
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -165,28 +165,28 @@ text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 
 @settings(max_examples=60, deadline=None)
 @given(key=text, value=text, error=text)
-def test_whatever_a_person_types_is_looked_for_and_nothing_else(
+def test_any_text_is_searched_literally(
     shared_db: Database, key: str, value: str, error: str
 ) -> None:
-    """No text is SQL, JSON or a pattern of its own accord."""
+    """No text is interpreted as SQL, JSON or a pattern."""
     import asyncio
 
     job = shared_db.enqueue("typed", {key: value}, max_attempts=1)
     (claim,) = shared_db.claim("typed")
     shared_db.fail([claim], f"before {error} after")
 
-    async def look() -> tuple[list[UUID], list[UUID]]:
+    async def search() -> tuple[list[UUID], list[UUID]]:
         async with Queue(shared_db.dsn) as queue:
             by_payload = await observe.page(queue.store, Filter(payload=((key, value),)), limit=5)
             by_error = await observe.page(queue.store, Filter(error=error), limit=5)
-        return [one.id for one in by_payload.jobs], [one.id for one in by_error.jobs]
+        return [job.id for job in by_payload.jobs], [job.id for job in by_error.jobs]
 
-    by_payload, by_error = asyncio.run(look())
+    by_payload, by_error = asyncio.run(search())
     assert by_payload[0] == job
     assert by_error[0] == job
 
 
-def test_the_lowest_id_of_a_moment_is_below_all_ids_made_then() -> None:
+def test_the_first_id_of_an_instant_contains_its_time() -> None:
     at = datetime(2030, 1, 1, tzinfo=UTC)
     assert first_id(at).int >> 80 == int(at.timestamp() * 1000)
     assert first_id(datetime(1960, 1, 1, tzinfo=UTC)).int == 0

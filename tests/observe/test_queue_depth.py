@@ -11,7 +11,7 @@ pytestmark = pytest.mark.engine
 
 
 def scans(db: Database, pattern: str) -> int:
-    """How often tables were read by this session, as far as it has not reported it yet."""
+    """Return how often this transaction has scanned the tables of this pattern."""
     return db.value(
         "select coalesce(sum(coalesce(seq_scan, 0) + coalesce(idx_scan, 0)), 0) "
         "from pg_stat_xact_user_tables where relname like %s",
@@ -19,7 +19,7 @@ def scans(db: Database, pattern: str) -> int:
     )
 
 
-def lead_a_few_lives(db: Database) -> None:
+def make_jobs_in_every_state(db: Database) -> None:
     for job_type in ("mail", "resize"):
         db.enqueue_many([{"job_type": job_type}] * 6)
         claims = db.claim(job_type, batch=5)
@@ -30,7 +30,7 @@ def lead_a_few_lives(db: Database) -> None:
 
 
 def test_every_type_and_state_is_counted(db: Database) -> None:
-    lead_a_few_lives(db)
+    make_jobs_in_every_state(db)
     assert db.depth() == {
         (job_type, state): jobs
         for job_type in ("mail", "resize")
@@ -45,24 +45,24 @@ def test_every_type_and_state_is_counted(db: Database) -> None:
     assert db.depth() == db.counted()
 
 
-def test_what_is_gone_is_not_told(db: Database) -> None:
+def test_a_state_without_jobs_is_not_listed(db: Database) -> None:
     job = db.enqueue("mail")
     db.fail(db.claim("mail"))
     db.requeue(job)
     assert db.depth() == {("mail", State.PENDING): 1}
 
 
-def test_it_does_not_read_the_history(db: Database) -> None:
-    lead_a_few_lives(db)
+def test_queue_depth_does_not_read_the_history(db: Database) -> None:
+    make_jobs_in_every_state(db)
     with db.transaction():
         before = scans(db, "jobs_finished%")
         assert db.depth()
         assert scans(db, "jobs_finished%") == before
-        assert db.counted()  # the slow way does, so the measure measures
+        assert db.counted()  # counting the rows does, so the scans are seen
         assert scans(db, "jobs_finished%") > before
 
 
-def test_it_counts_what_a_transaction_has_done_so_far(db: Database) -> None:
+def test_queue_depth_includes_changes_of_its_own_transaction(db: Database) -> None:
     other = db.session()
     db.enqueue("mail")
     with db.transaction():

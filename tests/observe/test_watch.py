@@ -1,4 +1,4 @@
-"""Those who follow a job hear of its changes; a job that nobody follows makes no noise."""
+"""A change of a watched job is announced; a change of any other job is not."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def watch(db: Database, *ids: UUID) -> dict[UUID, State]:
     return {row["id"]: State(row["status"]) for row in rows}
 
 
-def news(listener: Listener) -> list[set[UUID]]:
-    heard = listener.heard()
-    assert {message.channel for message in heard} <= {"howdah_news"}
-    assert all(len(message.payload.encode()) < 8000 for message in heard)
-    return [{UUID(word) for word in message.payload.split()} for message in heard]
+def announced_ids(listener: Listener) -> list[set[UUID]]:
+    messages = listener.heard()
+    assert {message.channel for message in messages} <= {"howdah_news"}
+    assert all(len(message.payload.encode()) < 8000 for message in messages)
+    return [{UUID(word) for word in message.payload.split()} for message in messages]
 
 
 def recover(db: Database, claims: list[Claimed]) -> object:
@@ -59,29 +59,29 @@ def test_a_change_of_a_watched_job_is_announced(db: Database, change: str) -> No
     claims = db.claim("mail")
     listener = Listener(db)
     assert watch(db, job) == {job: State.CLAIMED}
-    assert news(listener) == []
+    assert announced_ids(listener) == []
     CHANGES[change](db, claims)
-    assert news(listener) == [{job}]
+    assert announced_ids(listener) == [{job}]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_that_nobody_follows_is_not(db: Database, change: str) -> None:
+def test_a_change_of_an_unwatched_job_is_not_announced(db: Database, change: str) -> None:
     db.enqueue("mail")
     claims = db.claim("mail")
     listener = Listener(db)
     CHANGES[change](db, claims)
-    assert news(listener) == []
+    assert announced_ids(listener) == []
 
 
-def test_a_worker_hears_that_its_job_was_cancelled(db: Database) -> None:
+def test_the_cancellation_of_a_held_job_is_announced(db: Database) -> None:
     held, pending = db.enqueue("mail"), db.enqueue("other")
     db.claim("mail")
     listener = Listener(db)
     assert db.cancel(held, pending) == {held, pending}
-    assert news(listener) == [{held}]
+    assert announced_ids(listener) == [{held}]
 
 
-def test_watching_tells_how_things_are(db: Database) -> None:
+def test_watch_returns_the_current_states(db: Database) -> None:
     done, live = db.enqueue("mail"), db.enqueue("other")
     db.complete(db.claim("mail"))
     assert watch(db, done, live, uuid4()) == {done: State.COMPLETED, live: State.PENDING}
@@ -93,20 +93,20 @@ def test_a_watched_job_stays_watched_until_it_ends(db: Database) -> None:
     listener = Listener(db)
     db.retry(db.claim("mail"))
     db.start(db.claim("mail"))
-    assert news(listener) == [{job}, {job}]
+    assert announced_ids(listener) == [{job}, {job}]
     db.cancel(job)
-    assert news(listener) == [{job}]
+    assert announced_ids(listener) == [{job}]
     db.requeue(job)
     db.start(db.claim("mail"))
-    assert news(listener) == []  # a new life: who wants to follow it asks again
+    assert announced_ids(listener) == []  # a requeued job must be watched again
 
 
-def test_many_ids_are_cut_into_messages_that_fit(db: Database) -> None:
+def test_many_ids_are_split_into_messages_within_the_size_limit(db: Database) -> None:
     jobs = set(db.enqueue_many([{"job_type": "mail"}] * 450))
     watch(db, *jobs)
     claims = db.claim("mail", batch=450)
     listener = Listener(db)
     db.complete(claims)
-    told = news(listener)
-    assert sorted(len(ids) for ids in told) == [50, 200, 200]
-    assert set[UUID]().union(*told) == jobs
+    announced = announced_ids(listener)
+    assert sorted(len(ids) for ids in announced) == [50, 200, 200]
+    assert set[UUID]().union(*announced) == jobs

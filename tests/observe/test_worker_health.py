@@ -1,4 +1,4 @@
-"""worker_health tells who is alive, for how long silent, and how much each holds."""
+"""worker_health shows which workers are alive, how long each is silent and how much it holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def health(db: Database, worker: str) -> Row:
     return row
 
 
-def test_a_beating_worker_is_alive_and_holds_what_it_claimed(db: Database) -> None:
+def test_a_beating_worker_is_alive_and_holds_its_claimed_jobs(db: Database) -> None:
     db.enqueue_many([{"job_type": "mail"}] * 3)
     db.beat("first", silent_after=SILENT_AFTER)
     db.claim("mail", worker="first", batch=2)
@@ -45,7 +45,7 @@ def test_a_silent_worker_is_not_alive_and_is_given_up(db: Database) -> None:
     assert (health(db, "first")["alive"], health(db, "first")["given_up_at"]) == (True, None)
 
 
-def test_a_beat_keeps_what_the_worker_said_about_itself(db: Database) -> None:
+def test_a_beat_without_info_keeps_the_info_of_the_worker(db: Database) -> None:
     beat = "select howdah.beat('first', p_info => %s)"
     db.execute(beat, Jsonb({"host": "a"}))
     started = health(db, "first")["started_at"]
@@ -58,7 +58,7 @@ def test_a_beat_keeps_what_the_worker_said_about_itself(db: Database) -> None:
     assert health(db, "first")["info"] == {"host": "b"}
 
 
-def test_a_worker_that_left_is_not_told_of(db: Database) -> None:
+def test_a_deregistered_worker_is_not_listed(db: Database) -> None:
     db.beat("first")
     db.leave("first")
     assert db.rows("select * from worker_health") == []

@@ -1,9 +1,8 @@
-"""Bouncer: a real PgBouncer in transaction mode before a server of the tests' own.
+"""Bouncer: a real PgBouncer in transaction mode, in front of a server of the tests.
 
-Few server connections and many clients, so that two statements of one client meet different
-sessions all the time: what depends on a session breaks here within a few calls.
-
-Where there is none and none can be installed, the tests are skipped, and say what to do.
+It has few server connections and many clients. So two statements of one client often use different
+sessions, and code that depends on a session fails here within a few calls. If PgBouncer cannot be
+installed, the tests are skipped and say what to do.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import os
 import pwd
 import socket
 import subprocess
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,15 +18,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.stories.server import PgServer
 from tests.support.debian import missing, program
+from tests.support.postgres_server import PgServer
+from tests.support.waiting import wait_until
 
 
 def find_pgbouncer() -> str:
     """Return the program, or skip the test."""
-    if (found := program("pgbouncer")) is None:
+    if (path_of_program := program("pgbouncer")) is None:
         pytest.skip(f"PGBOUNCER NOT TESTED: {missing('pgbouncer')}")
-    return found
+    return path_of_program
 
 
 class Bouncer:
@@ -69,23 +68,23 @@ pidfile = {folder / "pgbouncer.pid"}
 
 
 @contextmanager
-def bouncing(
+def run_pgbouncer(
     server: PgServer, folder: Path, *, mode: str = "transaction", sessions: int = 4
 ) -> Generator[Bouncer]:
-    """Run PgBouncer for as long as it is needed."""
+    """Run PgBouncer until the block ends."""
     program = find_pgbouncer()
     port = _free_port()
     (folder / "users.txt").write_text(f'"postgres" "{server.password}"\n')
     (folder / "pgbouncer.ini").write_text(settings(server, port, folder, mode, sessions))
     (folder / "pgbouncer.log").touch()
-    user = _somebody() if os.geteuid() == 0 else None  # it refuses to run as root
+    user = _unprivileged_user() if os.geteuid() == 0 else None  # PgBouncer refuses to run as root
     if user is not None:
         for path in (folder, *folder.iterdir()):
             os.chown(path, user.pw_uid, user.pw_gid)
-        for above in (folder, *folder.parents):
-            if above.owner() != "root" or above == Path("/"):
+        for parent in (folder, *folder.parents):
+            if parent.owner() != "root" or parent == Path("/"):
                 continue
-            above.chmod(above.stat().st_mode | 0o011)
+            parent.chmod(parent.stat().st_mode | 0o011)
     process = subprocess.Popen(
         [program, str(folder / "pgbouncer.ini")],
         stdin=subprocess.DEVNULL,
@@ -97,15 +96,15 @@ def bouncing(
         extra_groups=[] if user else None,
     )
     try:
-        made = Bouncer(server, port)
-        _wait_until_it_answers(made, process, folder / "pgbouncer.log")
-        yield made
+        bouncer = Bouncer(server, port)
+        _wait_until_it_answers(bouncer, process, folder / "pgbouncer.log")
+        yield bouncer
     finally:
         process.kill()
         process.wait()
 
 
-def _somebody() -> pwd.struct_passwd:
+def _unprivileged_user() -> pwd.struct_passwd:
     for name in ("postgres", "nobody"):
         try:
             return pwd.getpwnam(name)
@@ -115,12 +114,14 @@ def _somebody() -> pwd.struct_passwd:
 
 
 def _wait_until_it_answers(bouncer: Bouncer, process: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 30
-    while not _answers(bouncer):
-        said = log.read_text(errors="replace")[-2000:]
-        assert process.poll() is None, f"PgBouncer has ended: {said}"
-        assert time.monotonic() < until, f"PgBouncer does not answer: {said}"
-        time.sleep(0.02)
+    def log_tail() -> str:
+        return log.read_text(errors="replace")[-2000:]
+
+    def answers() -> bool:
+        assert process.poll() is None, f"PgBouncer has ended: {log_tail()}"
+        return _answers(bouncer)
+
+    wait_until(answers, lambda: f"PgBouncer answers: {log_tail()}", deadline=30)
 
 
 def _answers(bouncer: Bouncer) -> bool:
@@ -132,6 +133,6 @@ def _answers(bouncer: Bouncer) -> bool:
 
 
 def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

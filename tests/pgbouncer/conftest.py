@@ -1,4 +1,4 @@
-"""A server of its own, and PgBouncer before it."""
+"""Fixtures: a separate server with a PgBouncer in front of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from howdah.client.sync import SyncQueue
-from tests.pgbouncer.bouncer import Bouncer, bouncing, find_pgbouncer
+from tests.pgbouncer.bouncer import Bouncer, find_pgbouncer, run_pgbouncer
 from tests.security.server import running
 
 
@@ -17,9 +17,9 @@ def bouncer(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bouncer]:
     find_pgbouncer()
     with (
         running(tmp_path_factory.mktemp("pg")) as server,
-        bouncing(server, tmp_path_factory.mktemp("bouncer")) as made,
+        run_pgbouncer(server, tmp_path_factory.mktemp("bouncer")) as running_bouncer,
     ):
-        yield made
+        yield running_bouncer
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""A claim costs what it takes: a million jobs of a type nobody asked for cost nothing.
+"""A claim reads only the jobs that it takes: a million jobs of another type cost nothing.
 
-All begins on an empty table that was never analysed, where a planner that knows nothing makes its
-plans; those plans stay with a session for as long as it lives.
+The tests begin on an empty table that was never analysed. A session keeps the plans that it makes
+there.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.plans.reading import buffers
+from tests.plans.explain import buffers
 from tests.support import Database, Session
 from tests.support.databases import Databases
 
-# one process has the backlog, when tests run in several
+# when tests run in several processes, only one makes the backlog
 pytestmark = [pytest.mark.engine, pytest.mark.plan, pytest.mark.xdist_group("backlog")]
 
 BACKLOG = 1_000_000
@@ -29,7 +29,7 @@ MANY = [*(f"type-{n}" for n in range(30)), "mail"]
 @dataclass(frozen=True)
 class Backlog:
     db: Database
-    early: Session  # made its plans when the table was empty
+    early_session: Session  # made its plans when the table was empty
     first_claim: int  # buffers of a new session's first claim, when the table was empty
 
 
@@ -39,22 +39,22 @@ def backlog(databases: Databases) -> Generator[Backlog]:
     db = Database(dsn)
     db.execute("alter table jobs_live set (autovacuum_enabled = off)")
     db.execute("set statement_timeout = 0")
-    early = db.session()
-    first_claim = buffers(early, CLAIM, FEW)
+    early_session = db.session()
+    first_claim = buffers(early_session, CLAIM, FEW)
     for job_types in (FEW, SEVERAL):
-        early.claim(*job_types)
-    early.rows(CLAIM_NEXT, FEW)
+        early_session.claim(*job_types)
+    early_session.rows(CLAIM_NEXT, FEW)
     db.execute(
         "insert into jobs_live (job_type, priority) "
         f"select 'other', 100 + n % 3 from generate_series(1, {BACKLOG}) as n"
     )
-    yield Backlog(db, early, first_claim)
+    yield Backlog(db, early_session, first_claim)
     db.close()
     databases.drop(dsn)
 
 
 def cost(backlog: Backlog, session: Session, job_types: list[str], claim: str = CLAIM) -> int:
-    """Claim ten jobs that stand behind the backlog."""
+    """Return the buffers of a claim of ten jobs that were enqueued after the backlog."""
     jobs = backlog.db.enqueue_many([{"job_type": "mail"}] * 10)
     touched = buffers(session, claim, job_types)
     claimed = backlog.db.rows(
@@ -65,41 +65,41 @@ def cost(backlog: Backlog, session: Session, job_types: list[str], claim: str = 
 
 
 def usual_cost(backlog: Backlog, session: Session, job_types: list[str], claim: str = CLAIM) -> int:
-    """The less of two: what others do on the server may make a session plan anew at any time."""
+    """Return the lower of two costs: other activity may make a session plan again at any time."""
     return min(cost(backlog, session, job_types, claim) for _ in range(2))
 
 
-def check_that_claims_are_cheap(backlog: Backlog) -> None:
-    late = backlog.db.session()
-    for types in (FEW, SEVERAL):  # it has to make its plans
-        assert cost(backlog, late, types) < backlog.first_claim + 400
-    for session in (backlog.early, late):
+def assert_claims_are_cheap(backlog: Backlog) -> None:
+    late_session = backlog.db.session()
+    for types in (FEW, SEVERAL):  # the first claim makes the plans
+        assert cost(backlog, late_session, types) < backlog.first_claim + 400
+    for session in (backlog.early_session, late_session):
         assert usual_cost(backlog, session, FEW) < 300
         assert usual_cost(backlog, session, FEW, CLAIM_NEXT) < 300
         assert usual_cost(backlog, session, SEVERAL) < 300
-        assert usual_cost(backlog, session, MANY) < 700  # a look at each of 31 lines
-        # also with the backlog's own type, from which nothing is taken: its priority is lower
+        assert usual_cost(backlog, session, MANY) < 700  # reads each of 31 lines
+        # also with the type of the backlog; its priority is lower, so none of it is taken
         backlog.db.execute("update jobs_live set priority = 1000 where job_type = 'mail'")
-        # the first one makes its plan
-        assert min(cost_of_the_best(backlog, session) for _ in range(3)) < 300
+        # the first claim makes the plan
+        assert min(cost_with_backlog_type(backlog, session) for _ in range(3)) < 300
 
 
-def cost_of_the_best(backlog: Backlog, session: Session) -> int:
+def cost_with_backlog_type(backlog: Backlog, session: Session) -> int:
     backlog.db.enqueue_many([{"job_type": "mail", "priority": 1000}] * 10)
     return buffers(session, CLAIM, ["mail", "other"])
 
 
 def test_a_claim_beside_a_million_other_jobs_touches_few_buffers(backlog: Backlog) -> None:
-    never_analysed = "select count(*) from pg_stats where tablename = 'jobs_live'"
-    assert backlog.db.value(never_analysed) == 0
-    check_that_claims_are_cheap(backlog)
+    statistics_count = "select count(*) from pg_stats where tablename = 'jobs_live'"
+    assert backlog.db.value(statistics_count) == 0
+    assert_claims_are_cheap(backlog)
     backlog.db.execute("analyze jobs_live")
-    assert backlog.db.value(never_analysed) > 0
-    check_that_claims_are_cheap(backlog)
+    assert backlog.db.value(statistics_count) > 0
+    assert_claims_are_cheap(backlog)
 
 
 def test_a_claim_from_the_million_touches_few_buffers(backlog: Backlog) -> None:
-    for session in (backlog.early, backlog.db.session()):
+    for session in (backlog.early_session, backlog.db.session()):
         session.claim("other")
         assert buffers(session, CLAIM, ["other"]) < 300
 
@@ -127,8 +127,8 @@ def test_a_plain_statement_by_id_touches_few_buffers(backlog: Backlog) -> None:
 
 
 @pytest.fixture
-def apart(databases: Databases) -> Generator[Database]:
-    """A database without the guard, which would be measured as well."""
+def unguarded(databases: Databases) -> Generator[Database]:
+    """A database without the guard, whose cost would be measured too."""
     dsn = databases.create()
     db = Database(dsn)
     yield db
@@ -140,35 +140,35 @@ def apart(databases: Databases) -> Generator[Database]:
     "spread",
     ["n % 100", "99 * random()", "99 * random() ^ 4", "n / 100", "greatest(0, n - 9000) / 10"],
     ids=[
-        "in turns",
+        "round robin",
         "at random",
-        "some often, most seldom",
-        "one after another",
-        "one and then all",
+        "a few types often, most rarely",
+        "type after type",
+        "one type, then all",
     ],
 )
-def test_a_claim_costs_what_it_takes_however_the_types_are_spread(
-    apart: Database, spread: str
+def test_the_cost_of_a_claim_does_not_depend_on_the_order_of_the_types(
+    unguarded: Database, spread: str
 ) -> None:
-    apart.execute("select setseed(0.5)")
-    apart.execute(
+    unguarded.execute("select setseed(0.5)")
+    unguarded.execute(
         "insert into jobs_live (job_type, ready_at) "
         f"select 'type-' || ({spread})::int, timestamptz '2026-01-01' + n * interval '1 second' "
         "from generate_series(0, 9999) as n"
     )
     types = [f"type-{n}" for n in range(100)]
-    apart.claim(*types)  # makes its plans
+    unguarded.claim(*types)  # makes the plans
     claim = "select * from howdah.claim_job_batch('worker', %s::text[], 500)"
-    assert buffers(apart, claim, types) < 8000
+    assert buffers(unguarded, claim, types) < 8000
 
 
-def test_a_worker_that_knows_its_place_does_not_walk_the_dead(apart: Database) -> None:
-    """Under an open snapshot nothing that was claimed can be cleaned away.
+def test_a_claim_after_a_known_position_does_not_read_dead_rows(unguarded: Database) -> None:
+    """While a snapshot is open, vacuum cannot remove the rows of claimed jobs.
 
-    A claim of the whole line walks it again and again; one that begins behind the last job it
-    took does not.
+    A claim from the start of the line reads these dead rows every time. A claim that begins
+    after the last job it took does not.
     """
-    db, reader, worker = apart, apart.session(), apart.session()
+    db, reader, worker = unguarded, unguarded.session(), unguarded.session()
     with reader.transaction():
         reader.execute("set transaction isolation level repeatable read")
         reader.value("select count(*) from pg_class")
@@ -176,30 +176,34 @@ def test_a_worker_that_knows_its_place_does_not_walk_the_dead(apart: Database) -
         for _ in range(2):
             worker.complete(worker.claim("dead", batch=10_000))
         db.enqueue_many([{"job_type": "dead"}] * 20)
-        (mark,) = worker.rows("select * from howdah.claim_job_batch('worker', array['dead'], 1)")
-        behind = (
+        (last_claimed,) = worker.rows(
+            "select * from howdah.claim_job_batch('worker', array['dead'], 1)"
+        )
+        claim_after = (
             "select * from howdah.claim('worker', 10, array['dead'], array[~%s::int], "
             "array[%s::timestamptz], array[%s::uuid], array[2147483647])"
         )
-        position = (mark["priority"], mark["ready_at"], mark["id"])
-        worker.rows(behind, *position)
+        position = (last_claimed["priority"], last_claimed["ready_at"], last_claimed["id"])
+        worker.rows(claim_after, *position)
         db.enqueue_many([{"job_type": "dead"}] * 20)
-        assert buffers(worker, behind, *position) < 300
-        assert buffers(worker, CLAIM, ["dead"]) > 600  # the measure measures
+        assert buffers(worker, claim_after, *position) < 300
+        assert buffers(worker, CLAIM, ["dead"]) > 600  # proof that the test sees dead rows
 
 
-def test_upkeep_does_not_walk_the_dead_of_workers_that_live(apart: Database) -> None:
-    reader, worker = apart.session(), apart.session()
+def test_upkeep_does_not_read_dead_rows_of_live_workers(unguarded: Database) -> None:
+    reader, worker = unguarded.session(), unguarded.session()
     for name in ("a", "m", "z"):
-        apart.beat(name)
+        unguarded.beat(name)
     with reader.transaction():
         reader.execute("set transaction isolation level repeatable read")
         reader.value("select count(*) from pg_class")
-        apart.execute(
+        unguarded.execute(
             "insert into jobs_live (job_type) select 'dead' from generate_series(1, 20000)"
         )
         for name in ("a", "m", "z"):
             worker.complete(worker.claim("dead", worker=name, batch=6000))
             worker.claim("dead", worker=name, batch=5)
+        for name in ("a", "m", "z"):
+            unguarded.beat(name)  # again: on a slow machine they would be silent by now
         worker.upkeep()
         assert buffers(worker, "select * from howdah.upkeep()") < 300

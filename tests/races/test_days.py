@@ -1,8 +1,7 @@
-"""Days are made and dropped beside everybody's work: one at a time, and nobody hears of it."""
+"""Day partitions are created and dropped while others work: one session at a time, no errors."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
@@ -11,35 +10,38 @@ import pytest
 
 from howdah.states import State
 from tests.support import Claimed, Database, Session
-from tests.support.aside import Aside
-from tests.support.database import DEADLINE
+from tests.support.background import BackgroundCall
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 
 DAY = timedelta(days=1)
 
-KEEPING: dict[str, Callable[[Session], list[str]]] = {
+DAY_CALLS: dict[str, Callable[[Session], list[str]]] = {
     "prune": lambda session: session.prune(),
     "prepare days": lambda session: session.prepare_days(),
 }
 
 
-@pytest.mark.parametrize("second", KEEPING)
-@pytest.mark.parametrize("first", KEEPING)
-def test_whoever_comes_second_has_nothing_to_do(db: Database, first: str, second: str) -> None:
+@pytest.mark.parametrize("second", DAY_CALLS)
+@pytest.mark.parametrize("first", DAY_CALLS)
+def test_the_second_of_two_concurrent_calls_does_nothing(
+    db: Database, first: str, second: str
+) -> None:
     """Every worker prunes when it starts, and many start at once."""
     db.enqueue("mail")
     db.fail(db.claim("mail"))
     db.clock.advance(30 * DAY)
-    one, two = db.session(), db.session()
-    with one.transaction():
-        assert len(KEEPING[first](one)) == 8
-        late = Aside(lambda: KEEPING[second](two))
-        until = time.monotonic() + DEADLINE
-        while not (late.over or db.blocked_by_a_lock(two)):
-            assert time.monotonic() < until, "it neither ended nor came to a lock"
-            time.sleep(0.001)
-    assert late.result() == []
+    session, other = db.session(), db.session()
+    with session.transaction():
+        assert len(DAY_CALLS[first](session)) == 8
+        second_call = BackgroundCall(lambda: DAY_CALLS[second](other))
+        wait_until(
+            lambda: second_call.over or db.blocked_by_a_lock(other),
+            "the second call has ended or waits for a lock",
+            pause=0.001,
+        )
+    assert second_call.result() == []
     assert db.depth() == db.counted()
 
 
@@ -57,15 +59,15 @@ ENDING: dict[str, Callable[[Session, list[Claimed]], set[UUID]]] = {
 
 
 @pytest.mark.parametrize("verb", ENDING)
-def test_what_ends_while_its_day_is_being_made_goes_there(db: Database, verb: str) -> None:
-    """Nobody had prepared this day; the ending was on its way to the unprepared part."""
+def test_a_job_that_ends_while_its_day_is_created_goes_to_that_day(db: Database, verb: str) -> None:
+    """The day was not prepared, so the ending was about to go to the unprepared partition."""
     job = db.enqueue("mail")
     db.clock.advance(30 * DAY)
     claims = db.claim("mail")
-    keeper, worker = db.session(), db.session()
-    with keeper.transaction():
-        assert len(keeper.prepare_days()) == 8
-        ending = Aside(lambda: ENDING[verb](worker, claims))
+    upkeep, worker = db.session(), db.session()
+    with upkeep.transaction():
+        assert len(upkeep.prepare_days()) == 8
+        ending = BackgroundCall(lambda: ENDING[verb](worker, claims))
         db.wait_until_blocked(worker)
     assert ending.result() == {job}
     for parent in ("jobs_finished", "job_events"):
@@ -74,16 +76,16 @@ def test_what_ends_while_its_day_is_being_made_goes_there(db: Database, verb: st
 
 
 @pytest.mark.parametrize("verb", ["complete", "plain complete"])
-def test_what_ends_while_days_are_being_dropped_waits_and_ends(db: Database, verb: str) -> None:
+def test_a_job_that_ends_while_days_are_dropped_waits_and_ends(db: Database, verb: str) -> None:
     for _ in range(2):
         db.enqueue("mail")
     db.fail(db.claim("mail", batch=1))
     db.clock.advance(30 * DAY)
     claims = db.claim("mail")
-    keeper, worker = db.session(), db.session()
-    with keeper.transaction():
-        assert len(keeper.prune()) == 8
-        ending = Aside(lambda: ENDING[verb](worker, claims))
+    upkeep, worker = db.session(), db.session()
+    with upkeep.transaction():
+        assert len(upkeep.prune()) == 8
+        ending = BackgroundCall(lambda: ENDING[verb](worker, claims))
         db.wait_until_blocked(worker)
     assert ending.result() == {claims[0].id}
     assert db.counted() == {("mail", State.COMPLETED): 1} == db.depth()

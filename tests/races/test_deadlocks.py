@@ -1,7 +1,7 @@
-"""Batches that overlap may wait for each other, and never for ever.
+"""Batches that overlap may wait for each other, but never forever.
 
-Our verbs lock in one order, so among themselves no deadlock comes about. A plain UPDATE of many
-rows has no order; then PostgreSQL ends one of the two with 40P01, and ours is sent again.
+howdah's verbs lock in one order, so they cause no deadlock among themselves. A plain UPDATE of many
+rows has no order. Then PostgreSQL ends one of the two with 40P01, and howdah sends its call again.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import psycopg
 import pytest
 
 from howdah.states import State
-from tests.races.acts import RECOVER
+from tests.races.actions import RECOVER
 from tests.support import Claimed, Database, Session
-from tests.support.aside import Aside
+from tests.support.background import BackgroundCall
 
 pytestmark = pytest.mark.engine
 
@@ -39,44 +39,45 @@ BATCHES: dict[str, Callable[[Session, list[Claimed]], object]] = {
 }
 
 
-@pytest.mark.parametrize(("one", "two"), [*product(BATCHES, repeat=2)])
-def test_two_batches_of_the_same_jobs_both_end(db: Database, one: str, two: str) -> None:
-    """The one waits for the first job; the other comes, and must not take a later one before it.
+@pytest.mark.parametrize(("first", "second"), [*product(BATCHES, repeat=2)])
+def test_two_batches_of_the_same_jobs_both_end(db: Database, first: str, second: str) -> None:
+    """One batch waits for the first job; the other must not lock a later job before it.
 
-    Some jobs are on their last attempt and some are not, for a verb that treats them differently.
+    Some jobs are on their last attempt, because some verbs treat these differently.
     """
     jobs = [db.enqueue("mail", max_attempts=limit) for limit in (1, 3, 1, 3)]
     claims = db.claim("mail")
     holder, *others = db.session(), db.session(), db.session()
     with holder.transaction():
         holder.execute("select from jobs_live where id = %s for update", jobs[0])
-        under_way: list[Aside[object]] = []
-        for session, verb in zip(others, (one, two), strict=True):
-            under_way.append(Aside(lambda s=session, v=verb: BATCHES[v](s, claims[::-1])))
-            if verb != "recover":  # which passes by what is locked
+        under_way: list[BackgroundCall[object]] = []
+        for session, verb in zip(others, (first, second), strict=True):
+            under_way.append(BackgroundCall(lambda s=session, v=verb: BATCHES[v](s, claims[::-1])))
+            if verb != "recover":  # which skips locked jobs
                 db.wait_until_blocked(session)
-    for each in under_way:
-        each.result()
+    for call in under_way:
+        call.result()
     assert db.depth() == db.counted()
     assert sum(db.counted().values()) == len(jobs)
 
 
 @pytest.mark.parametrize("verb", ["cancel", "watch"])
-def test_a_person_never_hears_of_a_deadlock_with_a_plain_update(db: Database, verb: str) -> None:
-    """It locks a later job first; so ours, which waits longer, is the one to be ended."""
+def test_a_client_gets_no_error_from_a_deadlock_with_a_plain_update(
+    db: Database, verb: str
+) -> None:
+    """The UPDATE locks a later job first. Our call waits longer, so PostgreSQL ends our call."""
     low, high = db.enqueue("mail"), db.enqueue("mail")
     claims = db.claim("mail", worker="foreign")
-    foreign, person = db.session(), db.session()
+    foreign, client = db.session(), db.session()
     foreign.execute("set deadlock_timeout = '1min'")
-    # a session looks for a deadlock once, so long after it began to wait: foreign waits by then
-    person.execute("set deadlock_timeout = '2s'")
+    # a session searches for a deadlock once, after this time: the foreign one waits by then
+    client.execute("set deadlock_timeout = '2s'")
     with foreign.transaction():
         foreign.execute("update jobs set progress = 1 where id = %s", high)
-        ours = Aside(lambda: BATCHES[verb](person, claims))
-        db.wait_until_blocked(person)
-        foreign.execute(
-            "update jobs set progress = 1 where id = %s", low
-        )  # ends ours, then goes on
+        ours = BackgroundCall(lambda: BATCHES[verb](client, claims))
+        db.wait_until_blocked(client)
+        # PostgreSQL ends our call, and this one continues
+        foreign.execute("update jobs set progress = 1 where id = %s", low)
     ours.result()
     assert [db.job(id)["progress"] for id in (low, high)] == [1, 1]
     if verb == "cancel":
@@ -85,20 +86,20 @@ def test_a_person_never_hears_of_a_deadlock_with_a_plain_update(db: Database, ve
         assert db.column("select watched from jobs") == [True, True]
 
 
-def test_prune_passes_by_a_worker_that_is_being_touched(db: Database) -> None:
-    for name in ("gone", "touched"):
+def test_prune_skips_a_worker_that_is_beating_now(db: Database) -> None:
+    for name in ("gone", "beating"):
         db.beat(name)
     db.clock.advance(timedelta(days=2))
     other = db.session()
     with other.transaction():
-        other.beat("touched")
+        other.beat("beating")
         db.prune()
-        assert db.column("select id from workers") == ["touched"]
+        assert db.column("select id from workers") == ["beating"]
 
 
-# ── a storm ──
+# ── random actions of many sessions ──
 
-# Let finished jobs have ended a month ago. The trigger on what is deleted counts them out again.
+# Move the end of finished jobs back by a month. The delete trigger subtracts their counts.
 AGE = """
     with gone as (
         delete from jobs_finished where id = any (%s) and finished_on > howdah.today() - 10
@@ -113,8 +114,8 @@ AGE = """
 """
 
 
-class Storm:
-    """Many sessions do anything to the same few jobs, in orders that a seed decides."""
+class RandomActions:
+    """Many sessions run random actions on the same few jobs; a seed decides the order."""
 
     JOBS, SESSIONS, STEPS = 24, 6, 60
 
@@ -123,22 +124,22 @@ class Storm:
         self.seed = seed
         self.plain = plain
         self.jobs = [db.enqueue("mail", max_attempts=1 + n % 3) for n in range(self.JOBS)]
-        self.claims: list[Claimed] = []  # all that were ever handed out
+        self.claims: list[Claimed] = []  # every claim so far
         self.ended: set[UUID] = set()
         self.completed: list[UUID] = []
-        self.broken_off = 0
+        self.errors = 0
 
-    def rage(self) -> None:
+    def run(self) -> None:
         sessions = [self.db.session() for _ in range(self.SESSIONS)]
-        calls = [Aside(lambda n=n, s=s: self._act(n, s)) for n, s in enumerate(sessions)]
-        for problem in [call.problem() for call in calls]:  # of all, before any is raised
+        calls = [BackgroundCall(lambda n=n, s=s: self._act(n, s)) for n, s in enumerate(sessions)]
+        for problem in [call.problem() for call in calls]:  # wait for all calls before raising
             if problem is not None:
                 raise problem
 
     def _act(self, number: int, session: Session) -> None:
-        chance = random.Random(f"{self.seed}-{number}")
+        rng = random.Random(f"{self.seed}-{number}")
         for _ in range(self.STEPS):
-            step = self._step(chance, f"worker-{number}")
+            step = self._step(rng, f"worker-{number}")
             while True:
                 try:
                     step(session)
@@ -146,33 +147,33 @@ class Storm:
                 except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
                     if not self.plain:
                         raise
-                    self.broken_off += 1
+                    self.errors += 1
 
-    def _step(self, chance: random.Random, worker: str) -> Callable[[Session], None]:
-        """Choose what to do, whole, so that it can be done again."""
-        ids = chance.sample(self.jobs, chance.randint(2, 8))
-        mine = [c for c in self.claims if c.worker_id == worker]
-        claims = chance.sample(mine, min(len(mine), chance.randint(2, 8)))
+    def _step(self, rng: random.Random, worker: str) -> Callable[[Session], None]:
+        """Choose an action with its arguments, so that it can be repeated."""
+        ids = rng.sample(self.jobs, rng.randint(2, 8))
+        own = [c for c in self.claims if c.worker_id == worker]
+        claims = rng.sample(own, min(len(own), rng.randint(2, 8)))
         steps: list[Callable[[Session], None]] = [
             lambda s: self.claims.extend(s.claim("mail", worker=worker, batch=6)),
             lambda s: self._completed(s.complete(claims)),
             lambda s: self.ended.update(s.fail(claims)),
             lambda s: self._retried(s.retry(claims)),
-            lambda s: void(s.release(claims)),
+            lambda s: ignore(s.release(claims)),
             lambda s: self.ended.update(s.cancel_held(claims)),
-            lambda s: void(s.start(claims), s.progress(claims, 50), s.emit(claims, "news")),
+            lambda s: ignore(s.start(claims), s.progress(claims, 50), s.emit(claims, "news")),
             lambda s: self.ended.update(s.cancel(*ids[:3])),
-            lambda s: void(s.requeue(*ids, attempts=3)),
-            lambda s: void(s.rows("select howdah.watch(%s)", ids)),
+            lambda s: ignore(s.requeue(*ids, attempts=3)),
+            lambda s: ignore(s.rows("select howdah.watch(%s)", ids)),
             lambda s: self._retried(s.recover_stale_jobs(MOMENT)),
-            lambda s: void(s.execute(AGE, ids)),
-            lambda s: void(s.prune()),
-            lambda s: void(s.prepare_days()),
-            lambda s: void(s.upkeep()),
+            lambda s: ignore(s.execute(AGE, ids)),
+            lambda s: ignore(s.prune()),
+            lambda s: ignore(s.prepare_days()),
+            lambda s: ignore(s.upkeep()),
         ]
         if self.plain:
             steps += [recover_by_plain_update] * 3
-        return chance.choice(steps)
+        return rng.choice(steps)
 
     def _completed(self, moved: set[UUID]) -> None:
         self.completed += moved
@@ -183,23 +184,23 @@ class Storm:
 
     def check(self) -> None:
         rows = self.db.column("select id from jobs")
-        assert len(rows) == len(set(rows)), "a job is there twice"
-        assert set(self.jobs) - set(rows) <= self.ended, "a job is gone that never ended"
+        assert len(rows) == len(set(rows)), "a job exists twice"
+        assert set(self.jobs) - set(rows) <= self.ended, "a job is gone and never ended"
         assert len(self.completed) == len(set(self.completed)), "a job was completed twice"
         assert self.db.depth() == self.db.counted()
 
 
-def void(*_: object) -> None: ...
+def ignore(*_: object) -> None: ...
 
 
 def recover_by_plain_update(session: Session) -> None:
-    """Whoever holds something has held it for too long: many rows, in no order."""
+    """Recover every held job by a plain UPDATE: many rows, in no order."""
     session.plain(RECOVER, -timedelta(hours=1))
 
 
 @pytest.fixture
 def unguarded(dsn: str) -> Generator[Database]:
-    """The guard takes notes of its own, and so has locks of its own."""
+    """A database without the test guard, whose triggers take locks of their own."""
     database = Database(dsn)
     yield database
     database.close()
@@ -207,18 +208,18 @@ def unguarded(dsn: str) -> Generator[Database]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_our_verbs_never_deadlock_and_lose_nothing(unguarded: Database, seed: int) -> None:
-    storm = Storm(unguarded, seed, plain=False)
-    storm.rage()
-    storm.check()
-    assert storm.claims
-    assert storm.ended
+    actions = RandomActions(unguarded, seed, plain=False)
+    actions.run()
+    actions.check()
+    assert actions.claims
+    assert actions.ended
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_whoever_is_broken_off_by_a_plain_update_is_sent_again_and_nothing_is_lost(
+def test_calls_that_a_plain_update_broke_are_sent_again_and_nothing_is_lost(
     unguarded: Database, seed: int
 ) -> None:
-    storm = Storm(unguarded, seed, plain=True)
-    storm.rage()
-    storm.check()
-    assert storm.claims
+    actions = RandomActions(unguarded, seed, plain=True)
+    actions.run()
+    actions.check()
+    assert actions.claims

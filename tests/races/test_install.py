@@ -1,4 +1,4 @@
-"""Ten processes install at once: one does it, all of them go on."""
+"""Ten processes install at once: one does it, and all of them continue."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from howdah import Queue
 from howdah.store.install import check, install
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.engine
 
@@ -32,7 +33,7 @@ async def install_at_once(dsn: str) -> list[bool]:
             await connection.close()
 
 
-async def test_exactly_one_makes_the_schema(empty_dsn: str) -> None:
+async def test_exactly_one_creates_the_schema(empty_dsn: str) -> None:
     assert sorted(await install_at_once(empty_dsn)) == [False] * (INSTALLERS - 1) + [True]
     async with Queue(empty_dsn) as queue:
         assert await queue.claim(["mail"], worker_id="first") == []
@@ -45,28 +46,30 @@ async def test_exactly_one_replaces_the_functions(dsn: str) -> None:
     assert sorted(await install_at_once(dsn)) == [False] * (INSTALLERS - 1) + [True]
 
 
-async def test_all_wait_for_the_one_that_is_at_it(empty_dsn: str) -> None:
-    """Held at the lock together, so that they truly meet there."""
-    gate = await asyncpg.connect(empty_dsn)
-    transaction = gate.transaction()
+async def test_all_wait_for_the_one_that_installs(empty_dsn: str) -> None:
+    """All installers wait for the lock at the same time."""
+    holder = await asyncpg.connect(empty_dsn)
+    transaction = holder.transaction()
     await transaction.start()
-    await gate.execute("select pg_advisory_xact_lock(1752135524, 3)")
+    await holder.execute("select pg_advisory_xact_lock(1752135524, 3)")
     installing = asyncio.create_task(install_at_once(empty_dsn))
     waiting = (
         "select count(*) from pg_stat_activity "
         "where datname = current_database() and wait_event_type = 'Lock'"
     )
-    async with asyncio.timeout(20):
-        while await gate.fetchval(waiting) < INSTALLERS:
-            await asyncio.sleep(0.01)
-            await gate.execute("select pg_stat_clear_snapshot()")
+
+    async def all_wait() -> bool:
+        await holder.execute("select pg_stat_clear_snapshot()")
+        return await holder.fetchval(waiting) == INSTALLERS
+
+    await eventually(all_wait, "every installer waits for the lock")
     await transaction.rollback()
     assert sorted(await installing) == [False] * (INSTALLERS - 1) + [True]
-    await gate.close()
+    await holder.close()
 
 
-async def test_an_upgrade_waits_for_work_under_way_and_nobody_hears_an_error(dsn: str) -> None:
-    """A foreign worker is in the middle of something; behind the upgrade stands a plain INSERT."""
+async def test_an_upgrade_waits_for_open_transactions_and_causes_no_error(dsn: str) -> None:
+    """A foreign worker has an open transaction, and a plain INSERT waits for the upgrade."""
     async with AsyncExitStack() as stack:
         watcher, foreign, upgrader, producer = [
             await stack.enter_async_context(connected(dsn)) for _ in range(4)
@@ -79,13 +82,13 @@ async def test_an_upgrade_waits_for_work_under_way_and_nobody_hears_an_error(dsn
         await transaction.start()
         await foreign.execute("update howdah.jobs set status = 'completed' where id = $1", job)
         upgrading = asyncio.create_task(install(upgrader))
-        await until_blocked(watcher, upgrader)
+        await wait_until_blocked(watcher, upgrader)
         (claimed,) = await watcher.fetch("select id from howdah.claim_job_batch('w', '{mail}')")
-        assert claimed["id"] == other, "claims go on meanwhile"
+        assert claimed["id"] == other, "claims continue during the upgrade"
         inserting = asyncio.create_task(
             producer.fetchval("insert into howdah.jobs (job_type) values ('late') returning id")
         )
-        await until_blocked(watcher, producer)
+        await wait_until_blocked(watcher, producer)
         await transaction.commit()
         assert await upgrading is True
         late = await inserting
@@ -106,8 +109,6 @@ async def connected(dsn: str) -> AsyncGenerator[Connection]:
         await connection.close()
 
 
-async def until_blocked(watcher: Connection, other: Connection) -> None:
+async def wait_until_blocked(watcher: Connection, other: Connection) -> None:
     waits = "select wait_event_type = 'Lock' from pg_stat_activity where pid = $1"
-    async with asyncio.timeout(20):
-        while not await watcher.fetchval(waits, other.get_server_pid()):
-            await asyncio.sleep(0.002)
+    await eventually(lambda: watcher.fetchval(waits, other.get_server_pid()))

@@ -1,99 +1,99 @@
-"""Two or three sessions meet at one job, in every order: as if they had come one by one.
+"""Two or three sessions act on one job, in every order: the outcome is that of some serial order.
 
-The first does its act and keeps its transaction open; the others come while it is under way and
-either stand at its lock or pass by; then the first commits, or changes its mind. Nobody hears an
-error, except that a verb with a lease, meeting a plain UPDATE that carries the job off, may hear
-40001 and is then sent again, as the worker does.
+The first session does its action and keeps its transaction open. The others begin meanwhile, and
+wait for its lock or skip the job. Then the first commits or rolls back. No session gets an error,
+with one exception: a verb with a lease that meets a plain UPDATE which moves the job to the other
+partition may get 40001. It is sent again, as the worker does.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Sequence
 from itertools import permutations
 
 import psycopg
 import pytest
 
-from tests.races.acts import ACTS, PLAIN, SURVIVING, WAITS_FOR, Scene, left, set_the_scene
-from tests.races.orders import Orders, Outcome
+from tests.races.actions import ACTIONS, PLAIN, SURVIVING, WAITS_FOR, Setup, describe_job, set_up
+from tests.races.serial_outcomes import Outcome, SerialOutcomes
 from tests.support import Database, Session
-from tests.support.aside import Aside
-from tests.support.database import DEADLINE
+from tests.support.background import BackgroundCall
 from tests.support.databases import Databases
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 
 
-class Stage:
-    """A database with three sessions, and what is known about orders without a race."""
+class Race:
+    """A database with three sessions, and the outcomes of the serial orders."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
-        self.orders = Orders(db)
+        self.serial = SerialOutcomes(db)
         self.sessions = [db.session() for _ in range(3)]
         self.sent_again: list[str] = []
         self.waited: list[str] = []
 
-    def perform(self, stage: str, acts: Sequence[str], *, commit: bool) -> Outcome:
-        """Let all act at once; the answer of a first that changed its mind does not count."""
-        scene = set_the_scene(self.db, stage)
+    def perform(self, start: str, actions: Sequence[str], *, commit: bool) -> Outcome:
+        """Run all actions at once; the answer of a first that is rolled back does not count."""
+        setup = set_up(self.db, start)
         self.sent_again, self.waited = [], []
-        first, *others = self.sessions[: len(acts)]
+        first, *others = self.sessions[: len(actions)]
         with first.transaction() if commit else first.rolled_back():
-            answers = {acts[0]: ACTS[acts[0]](first, scene)}
+            answers = {actions[0]: ACTIONS[actions[0]](first, setup)}
             under_way = {
-                act: self._come(session, act, scene)
-                for session, act in zip(others, acts[1:], strict=True)
+                action: self._begin(session, action, setup)
+                for session, action in zip(others, actions[1:], strict=True)
             }
-        answers |= {act: aside.result() for act, aside in under_way.items()}
+        answers |= {action: call.result() for action, call in under_way.items()}
         if not commit:
-            del answers[acts[0]]
-        return Outcome(answers, left(self.db))
+            del answers[actions[0]]
+        return Outcome(answers, describe_job(self.db))
 
-    def _come(self, session: Session, act: str, scene: Scene) -> Aside[object]:
-        """Begin an act; returns once it is over, or stands at a lock."""
-        aside = Aside(lambda: self._send(session, act, scene))
-        until = time.monotonic() + DEADLINE
-        while not (aside.over or self.db.blocked_by_a_lock(session)):
-            assert time.monotonic() < until, f"{act} neither ended nor came to a lock"
-            time.sleep(0.001)
-        if not aside.over:
-            self.waited.append(act)
-        return aside
+    def _begin(self, session: Session, action: str, setup: Setup) -> BackgroundCall[object]:
+        """Begin an action; returns when it has ended or waits for a lock."""
+        call = BackgroundCall(lambda: self._send(session, action, setup))
+        wait_until(
+            lambda: call.over or self.db.blocked_by_a_lock(session),
+            f"{action} has ended or waits for a lock",
+            pause=0.001,
+        )
+        if not call.over:
+            self.waited.append(action)
+        return call
 
-    def _send(self, session: Session, act: str, scene: Scene) -> object:
+    def _send(self, session: Session, action: str, setup: Setup) -> object:
         try:
-            return ACTS[act](session, scene)
+            return ACTIONS[action](session, setup)
         except psycopg.errors.SerializationFailure:
-            self.sent_again.append(act)
-            return ACTS[act](session, scene)
+            self.sent_again.append(action)
+            return ACTIONS[action](session, setup)
 
-    def check(self, stage: str, acts: Sequence[str], *, commit: bool) -> None:
-        raced = self.perform(stage, acts, commit=commit)
-        how = f"{stage}: {', '.join(acts)}, {'committed' if commit else 'rolled back'}"
-        assert self.orders.explain(stage, raced) is not None, f"{how} came to {raced}"
-        for act in set(self.waited) & set(WAITS_FOR):
-            assert WAITS_FOR[act] & set(acts), f"{how}: {act} waited"
-        for act in self.sent_again:
-            assert act not in SURVIVING, f"{how}: {act} heard 40001"
-            assert any(other in PLAIN for other in acts if other != act), f"{how}: 40001"
+    def check(self, start: str, actions: Sequence[str], *, commit: bool) -> None:
+        raced = self.perform(start, actions, commit=commit)
+        case = f"{start}: {', '.join(actions)}, {'committed' if commit else 'rolled back'}"
+        assert self.serial.explain(start, raced) is not None, f"{case} ended as {raced}"
+        for action in set(self.waited) & set(WAITS_FOR):
+            assert WAITS_FOR[action] & set(actions), f"{case}: {action} waited"
+        for action in self.sent_again:
+            assert action not in SURVIVING, f"{case}: {action} got 40001"
+            assert any(other in PLAIN for other in actions if other != action), f"{case}: 40001"
 
 
 @pytest.fixture(scope="module")
-def stage(databases: Databases) -> Generator[Stage]:
-    made = databases.create()
-    db = Database(made)
-    yield Stage(db)
+def race(databases: Databases) -> Generator[Race]:
+    dsn = databases.create()
+    db = Database(dsn)
+    yield Race(db)
     db.close()
-    databases.drop(made)
+    databases.drop(dsn)
 
 
-# What can be done to a job at a stage, or is often tried there.
-LIVE = [act for act in ACTS if act not in ("requeue", "promote", "prune")]
+# The actions that are possible in a starting state, or are often tried in it.
+LIVE = [action for action in ACTIONS if action not in ("requeue", "promote", "prune")]
 TRIED = {
     "held": [*LIVE, "requeue"],
-    "last attempt": [*(act for act in LIVE if act != "beat"), "requeue"],
+    "last attempt": [*(action for action in LIVE if action != "beat"), "requeue"],
     "running": ["start", "progress", "complete", "retry", "cancel", "recover", *PLAIN],
     "in line": ["claim", "cancel", "requeue", "complete", "retry", "watch", *PLAIN],
     "due": ["promote", "claim", "cancel", "watch"],
@@ -101,29 +101,33 @@ TRIED = {
     "old": ["prune", "requeue", "cancel", "watch", "plain complete"],
     "old, unprepared": ["prune", "requeue", "cancel", "watch", "plain complete"],
 }
-PAIRS = [(at, one, two) for at, acts in TRIED.items() for one, two in permutations(acts, 2)]
+PAIRS = [(start, *pair) for start, actions in TRIED.items() for pair in permutations(actions, 2)]
 
 
-@pytest.mark.parametrize(("at", "one", "two"), PAIRS)
-def test_two_at_once_are_as_one_after_the_other(stage: Stage, at: str, one: str, two: str) -> None:
-    stage.check(at, [one, two], commit=True)
-    stage.check(at, [one, two], commit=False)
+@pytest.mark.parametrize(("start", "first", "second"), PAIRS)
+def test_two_concurrent_actions_have_a_serial_outcome(
+    race: Race, start: str, first: str, second: str
+) -> None:
+    race.check(start, [first, second], commit=True)
+    race.check(start, [first, second], commit=False)
 
 
 THREE = ["claim", "complete", "retry", "cancel", "recover", "plain complete", "plain recover"]
 
 
 @pytest.mark.parametrize("first", THREE)
-def test_three_at_once_are_as_one_after_the_other(stage: Stage, first: str) -> None:
-    for second, third in permutations([act for act in THREE if act != first], 2):
-        stage.check("held", [first, second, third], commit=True)
-        stage.check("held", [first, second, third], commit=False)
+def test_three_concurrent_actions_have_a_serial_outcome(race: Race, first: str) -> None:
+    for second, third in permutations([action for action in THREE if action != first], 2):
+        race.check("held", [first, second, third], commit=True)
+        race.check("held", [first, second, third], commit=False)
 
 
 REVIVING = ["requeue", "claim", "cancel", "prune", "watch"]
 
 
 @pytest.mark.parametrize("first", REVIVING)
-def test_three_meet_at_a_job_whose_day_is_over(stage: Stage, first: str) -> None:
-    for second, third in permutations([act for act in REVIVING if act != first], 2):
-        stage.check("old", [first, second, third], commit=True)
+def test_three_concurrent_actions_on_an_expired_job_have_a_serial_outcome(
+    race: Race, first: str
+) -> None:
+    for second, third in permutations([action for action in REVIVING if action != first], 2):
+        race.check("old", [first, second, third], commit=True)

@@ -1,4 +1,4 @@
-"""Requeue meets retry, requeue and prune: a job lives once or is gone, never both."""
+"""Requeue concurrent with retry, requeue and prune: a job exists at most once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import pytest
 
 from howdah.states import State
 from tests.support import Database
-from tests.support.aside import Aside
+from tests.support.background import BackgroundCall
 
 pytestmark = pytest.mark.engine
 
 DAY = timedelta(days=1)
 
 
-def test_what_is_failing_at_this_moment_is_not_requeued_yet(db: Database) -> None:
+def test_a_job_whose_failure_is_not_committed_is_not_requeued(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1)
     claims = db.claim("mail")
-    worker, person = db.session(), db.session()
+    worker, client = db.session(), db.session()
     with worker.transaction():
         assert worker.retry(claims) == {job: State.FAILED}
-        assert person.requeue(job) == set()
-    assert person.requeue(job) == {job}
+        assert client.requeue(job) == set()
+    assert client.requeue(job) == {job}
     assert db.counted() == {("mail", State.PENDING): 1} == db.depth()
 
 
@@ -30,22 +30,22 @@ def test_a_late_retry_of_a_job_that_is_being_requeued_changes_nothing(db: Databa
     job = db.enqueue("mail")
     claims = db.claim("mail")
     db.cancel(job)
-    worker, person = db.session(), db.session()
-    with person.transaction():
-        assert person.requeue(job) == {job}
+    worker, client = db.session(), db.session()
+    with client.transaction():
+        assert client.requeue(job) == {job}
         assert worker.retry(claims) == {}
     assert worker.retry(claims) == {}
     assert db.counted() == {("mail", State.PENDING): 1} == db.depth()
 
 
-def test_two_people_requeue_and_the_job_comes_back_once(db: Database) -> None:
+def test_two_clients_requeue_a_job_and_one_moves_it(db: Database) -> None:
     job = db.enqueue("mail")
     db.fail(db.claim("mail"))
-    one, two = db.session(), db.session()
-    with one.transaction():
-        assert one.requeue(job) == {job}
-        late = Aside(lambda: two.requeue(job))
-        db.wait_until_blocked(two)
+    first, second = db.session(), db.session()
+    with first.transaction():
+        assert first.requeue(job) == {job}
+        late = BackgroundCall(lambda: second.requeue(job))
+        db.wait_until_blocked(second)
     assert late.result() == set()
     assert db.counted() == {("mail", State.PENDING): 1} == db.depth()
 
@@ -54,9 +54,9 @@ def test_prune_leaves_a_day_from_which_a_job_is_being_requeued(db: Database) -> 
     job, other = db.enqueue("mail"), db.enqueue("mail")
     db.fail(db.claim("mail"))
     db.clock.advance(30 * DAY)
-    person = db.session()
-    with person.transaction():
-        assert person.requeue(job) == {job}
+    client = db.session()
+    with client.transaction():
+        assert client.requeue(job) == {job}
         assert [name for name in db.prune() if name.startswith("jobs_")] == []
     assert db.state_of(job) is State.PENDING
     assert len([name for name in db.prune() if name.startswith("jobs_")]) == 4
@@ -68,13 +68,13 @@ def test_prune_leaves_a_day_from_which_a_job_is_being_requeued(db: Database) -> 
 def test_a_requeue_that_waits_for_a_prune_finds_nothing(db: Database, planned: bool) -> None:
     job = db.enqueue("mail")
     db.fail(db.claim("mail"))
-    keeper, person = db.session(), db.session()
+    upkeep, client = db.session(), db.session()
     if planned:
-        person.requeue()
+        client.requeue()
     db.clock.advance(30 * DAY)
-    with keeper.transaction():
-        assert len(keeper.prune()) == 8
-        requeue = Aside(lambda: person.requeue(job))
-        db.wait_until_blocked(person)
+    with upkeep.transaction():
+        assert len(upkeep.prune()) == 8
+        requeue = BackgroundCall(lambda: client.requeue(job))
+        db.wait_until_blocked(client)
     assert requeue.result() == set()
     assert db.counted() == {} == db.depth()

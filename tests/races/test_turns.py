@@ -1,4 +1,4 @@
-"""Claims take turns in looking for jobs, and nobody can keep the turn to himself."""
+"""Claims take turns to search for jobs, and no session can keep the turn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import psycopg
 import pytest
 
 from tests.support import Database
-from tests.support.aside import Aside
+from tests.support.background import BackgroundCall
 from tests.support.database import Session
 
 pytestmark = pytest.mark.engine
 
-LOOKING = "howdah.lock_space() + 1, hashtext('mail')"
+TURN = "howdah.lock_space() + 1, hashtext('mail')"
 
 
 def holds_a_turn(session: Session) -> bool:
@@ -21,22 +21,22 @@ def holds_a_turn(session: Session) -> bool:
     )
 
 
-def test_a_claim_waits_while_another_looks(db: Database) -> None:
+def test_a_claim_waits_while_another_searches(db: Database) -> None:
     job = db.enqueue("mail")
-    looking, waiting = db.session(), db.session()
-    looking.execute(f"select pg_advisory_lock({LOOKING})")
-    claim = Aside(lambda: waiting.claim("mail"))
+    holder, waiting = db.session(), db.session()
+    holder.execute(f"select pg_advisory_lock({TURN})")
+    claim = BackgroundCall(lambda: waiting.claim("mail"))
     db.wait_until_blocked(waiting)
-    looking.execute(f"select pg_advisory_unlock({LOOKING})")
-    assert [one.id for one in claim.result()] == [job]
+    holder.execute(f"select pg_advisory_unlock({TURN})")
+    assert [claimed.id for claimed in claim.result()] == [job]
     assert not holds_a_turn(waiting)
 
 
 def test_claims_of_other_types_do_not_wait(db: Database) -> None:
     db.enqueue("mail")
     db.enqueue("resize")
-    looking = db.session()
-    looking.execute(f"select pg_advisory_lock({LOOKING})")
+    holder = db.session()
+    holder.execute(f"select pg_advisory_lock({TURN})")
     db.execute(
         "create or replace function howdah.wait_for_turn(p_turn int) returns bool "
         "language plpgsql as $$ begin raise 'it waits'; end $$"
@@ -46,14 +46,14 @@ def test_claims_of_other_types_do_not_wait(db: Database) -> None:
         db.claim("mail")
 
 
-def test_a_turn_ends_with_the_look_and_not_with_the_transaction(db: Database) -> None:
+def test_a_turn_ends_with_the_search_and_not_with_the_transaction(db: Database) -> None:
     db.enqueue("mail")
     with db.transaction():
         assert len(db.claim("mail")) == 1
         assert not holds_a_turn(db)
 
 
-def test_a_claim_that_breaks_gives_up_its_turn(db: Database) -> None:
+def test_a_claim_that_fails_gives_up_its_turn(db: Database) -> None:
     db.enqueue("mail")
     db.execute("alter table howdah.paused_types rename to elsewhere")
     with pytest.raises(psycopg.errors.UndefinedTable):
@@ -62,14 +62,14 @@ def test_a_claim_that_breaks_gives_up_its_turn(db: Database) -> None:
 
 
 def test_a_claim_that_is_cancelled_gives_up_its_turn(db: Database) -> None:
-    """It is held up where it looks, with the turn in its hands."""
+    """The claim waits during its search, while it holds the turn."""
     db.enqueue("mail")
     worker, other = db.session(), db.session()
     for _ in range(2):
-        worker.claim("nothing")  # so that its plan is made
+        worker.claim("nothing")  # caches the plan
     with other.transaction():
         other.execute("alter index jobs_ready set tablespace pg_default")
-        claim = Aside(lambda: worker.claim("mail"))
+        claim = BackgroundCall(lambda: worker.claim("mail"))
         db.wait_until_blocked(worker)
         assert db.value(
             "select count(*) from pg_locks where locktype = 'advisory' and granted and pid = %s",
@@ -81,8 +81,8 @@ def test_a_claim_that_is_cancelled_gives_up_its_turn(db: Database) -> None:
     assert not holds_a_turn(worker)
 
 
-def test_who_never_ends_his_turn_stops_nobody(db: Database) -> None:
+def test_a_session_that_never_ends_its_turn_blocks_no_claim(db: Database) -> None:
     job = db.enqueue("mail")
-    looking = db.session()
-    looking.execute(f"select pg_advisory_lock({LOOKING})")
-    assert [one.id for one in db.claim("mail")] == [job]
+    holder = db.session()
+    holder.execute(f"select pg_advisory_lock({TURN})")
+    assert [claimed.id for claimed in db.claim("mail")] == [job]

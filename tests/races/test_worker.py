@@ -1,4 +1,4 @@
-"""A worker whose settling is ended by a deadlock settles again: a foreign UPDATE knows no order."""
+"""A worker settles again when a deadlock with a foreign UPDATE ended its call."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ import pytest
 from howdah import Queue, State
 from tests.support.waiting import eventually
 
-DEADLOCK_TIMEOUT = (
-    "set deadlock_timeout = '1min'"  # so that it is not the foreign one that is ended
-)
+# PostgreSQL then ends the call of the worker, not the foreign UPDATE.
+DEADLOCK_TIMEOUT = "set deadlock_timeout = '1min'"
 
 
-async def test_a_deadlock_with_a_plain_update_costs_an_ending_nothing_but_time(
+async def test_an_ending_is_written_after_a_deadlock_with_a_plain_update(
     queue: Queue, dsn: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "howdah.settle")
-    go_on = asyncio.Event()
+    may_end = asyncio.Event()
 
     @queue.job
     async def waits(n: int) -> int:
-        await go_on.wait()
+        await may_end.wait()
         return n
 
     low, high = [await waits.enqueue(n=n) for n in range(2)]
@@ -47,9 +46,10 @@ async def test_a_deadlock_with_a_plain_update_costs_an_ending_nothing_but_time(
         await transaction.start()
         touch = "update howdah.jobs set current_stage = 'touched' where id = $1"
         await foreign.execute(touch, high.id)
-        go_on.set()
-        await eventually(settling_waits)  # it has the lower one and stands at the higher
-        await foreign.execute(touch, low.id)  # ends the settling, then goes on
+        may_end.set()
+        await eventually(settling_waits)  # it locked the lower job and waits for the higher
+        # PostgreSQL ends the settling call, and this one continues
+        await foreign.execute(touch, low.id)
         await transaction.commit()
         assert [await handle.result(timeout=20) for handle in (low, high)] == [0, 1]
     for connection in (foreign, watcher):

@@ -1,6 +1,6 @@
-"""Jobs whose every word is meant to break the worker: one deed each, in all three ways to run.
+"""Jobs that try to break the worker: one attack each, in all three run modes.
 
-They stand at the top level of a module, so that a child process finds them too.
+They are at the top level of a module, so that a child process can import them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _queue = Queue("postgresql://nobody@127.0.0.1:1/never-opened")
 
 class StrRaises(Exception):
     def __str__(self) -> str:
-        raise LookupError("no text for you")
+        raise LookupError("no text")
 
 
 class StrExits(Exception):
@@ -35,8 +35,8 @@ class StrIsNoText(Exception):
         return cast("str", 7)
 
 
-class Liar(str):
-    """Text that lies about itself."""
+class BrokenStr(str):
+    """A str whose own methods raise."""
 
     __slots__ = ()
 
@@ -65,9 +65,9 @@ class Liar(str):
         raise MemoryError("bool")
 
 
-class StrLies(Exception):
+class StrIsBroken(Exception):
     def __str__(self) -> str:
-        return Liar("a lie")
+        return BrokenStr("broken text")
 
 
 class NotesRaise(Exception):
@@ -76,24 +76,24 @@ class NotesRaise(Exception):
         raise KeyboardInterrupt
 
 
-class Named(type):
+class NameRaises(type):
     @property
     def __name__(cls) -> str:  # type: ignore[override]
         raise ZeroDivisionError
 
 
-class Nameless(Exception, metaclass=Named):
+class HasNoName(Exception, metaclass=NameRaises):
     pass
 
 
-class ClassLies:
+class ClassRaises:
     @property
     def __class__(self) -> type:  # type: ignore[override]
         raise SystemExit(4)
 
 
 class Unfinished(Retry):
-    """An outcome that never called its parent."""
+    """An outcome that does not call the __init__ of its base class."""
 
     def __init__(self) -> None:
         pass
@@ -107,27 +107,27 @@ class Dumped:
         raise self.error
 
 
-class NeverAsked(type):
+class InstanceCheckRaises(type):
     def __instancecheck__(cls, instance: object) -> bool:
-        raise KeyError("is it one?")
+        raise KeyError("in a check")
 
 
-class Rule(Exception, metaclass=NeverAsked):
+class Rule(Exception, metaclass=InstanceCheckRaises):
     pass
 
 
 def raises(error: BaseException) -> Callable[[JobContext], object]:
-    def deed(ctx: JobContext) -> NoReturn:
+    def attack(ctx: JobContext) -> NoReturn:
         raise error
 
-    return deed
+    return attack
 
 
-def in_a_circle(ctx: JobContext) -> NoReturn:
-    one, other = ValueError("one"), ValueError("other")
-    one.__cause__, other.__cause__ = other, one
-    one.__context__, other.__context__ = other, one
-    raise one
+def with_circular_causes(ctx: JobContext) -> NoReturn:
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__cause__ = second, first
+    first.__context__, second.__context__ = second, first
+    raise first
 
 
 def in_deep_groups(ctx: JobContext) -> NoReturn:
@@ -151,15 +151,15 @@ def with_odd_syntax(ctx: JobContext) -> NoReturn:
 
 
 def recursive(ctx: JobContext) -> object:
-    found: list[object] = []
-    found.append(found)
-    return found
+    items: list[object] = []
+    items.append(items)
+    return items
 
 
 def changed_later(ctx: JobContext) -> NoReturn:
     outcome = Retry("later", after=1)
     outcome.after = cast("Any", "x")
-    outcome.reason = cast("str", Liar("why"))
+    outcome.reason = cast("str", BrokenStr("why"))
     raise outcome
 
 
@@ -170,28 +170,28 @@ def marked(outcome: Any, **attributes: object) -> Any:
 
 
 def emits(kind: object, data: object) -> Callable[[JobContext], object]:
-    def deed(ctx: JobContext) -> None:
+    def attack(ctx: JobContext) -> None:
         ctx.emit(cast("str", kind), data)
 
-    return deed
+    return attack
 
 
-# each ends its attempt as failed, with a reason
-DEEDS: dict[str, Callable[[JobContext], object]] = {
+# each fails its attempt with a reason
+ATTACKS: dict[str, Callable[[JobContext], object]] = {
     "str raises": raises(StrRaises()),
     "str exits": raises(StrExits()),
     "str is no text": raises(StrIsNoText()),
-    "str lies": raises(StrLies()),
+    "str is broken": raises(StrIsBroken()),
     "str is gigantic": raises(ValueError("x" * 30_000_000)),
     "half a surrogate pair and NUL": raises(ValueError("\ud800\0")),
-    "no name": raises(Nameless("who?")),
-    "in a circle": in_a_circle,
+    "no name": raises(HasNoName("no name")),
+    "circular causes": with_circular_causes,
     "deep groups": in_deep_groups,
     "notes raise": raises(NotesRaise("noted")),
     "odd notes": with_odd_notes,
     "odd syntax": with_odd_syntax,
-    "recursion": lambda ctx: DEEDS["recursion"](ctx),
-    "system exit": lambda ctx: sys.exit("so long"),
+    "recursion": lambda ctx: ATTACKS["recursion"](ctx),
+    "system exit": lambda ctx: sys.exit("exit"),
     "keyboard interrupt": raises(KeyboardInterrupt()),
     "generator exit": raises(GeneratorExit()),
     "base exception": raises(BaseException("base")),
@@ -200,70 +200,70 @@ DEEDS: dict[str, Callable[[JobContext], object]] = {
     "stop async iteration": raises(StopAsyncIteration()),
     "result is not json": lambda ctx: object(),
     "result is recursive": recursive,
-    "result has no class": lambda ctx: ClassLies(),
+    "result has no class": lambda ctx: ClassRaises(),
     "result cannot be encoded": lambda ctx: Dumped(KeyError("dump")),
     "result exits": lambda ctx: Dumped(SystemExit(5)),
     "result is cancelled": lambda ctx: Dumped(asyncio.CancelledError()),
     "result interrupts": lambda ctx: [Dumped(KeyboardInterrupt())],
     "result cannot be described": lambda ctx: Dumped(StrRaises()),
     "result is too large": lambda ctx: "x" * 300_000,
-    "result is raw nonsense": lambda ctx: msgspec.Raw(b"{nonsense"),
+    "result is raw and invalid": lambda ctx: msgspec.Raw(b"{invalid"),
     "result is a raw number": lambda ctx: {"n": msgspec.Raw(b"1e400000")},
     "result is a raw surrogate": lambda ctx: [msgspec.Raw(rb'"\ud800"')],
     "result is a raw NUL": lambda ctx: [msgspec.Raw(rb'"\u0000"')],
     "result is raw and deep": lambda ctx: msgspec.Raw(b"[" * 40_000 + b"]" * 40_000),
     "retry after text": lambda ctx: Retry(after=cast("float", "x")),
     "retry in the past": lambda ctx: Retry(after=-1),
-    "retry after no number": lambda ctx: Retry(after=float("nan")),
-    "retry after for ever": lambda ctx: Retry(after=float("inf")),
-    "retry after ages": lambda ctx: Retry(after=1e300),
+    "retry after NaN": lambda ctx: Retry(after=float("nan")),
+    "retry after infinity": lambda ctx: Retry(after=float("inf")),
+    "retry after too long": lambda ctx: Retry(after=1e300),
     "retry changed later": changed_later,
     "retry with an odd traceback": lambda ctx: marked(Retry("x", after=0), traceback=object()),
     "retry unfinished": lambda ctx: Unfinished(),
     "snooze for nothing": lambda ctx: Snooze(cast("float", None)),
-    "snooze for ages": lambda ctx: Snooze(10**12),
+    "snooze for too long": lambda ctx: Snooze(10**12),
     "fail with an object": raises(Fail(cast("str", object()))),
     "fail with an error": raises(Fail(cast("str", StrRaises()))),
-    "fail with a lie": lambda ctx: Fail(Liar("why")),
-    "fail with a novel": lambda ctx: Fail("x" * 3_000_000),
+    "fail with broken text": lambda ctx: Fail(BrokenStr("why")),
+    "fail with a long text": lambda ctx: Fail("x" * 3_000_000),
     "fail with NUL": lambda ctx: Fail("\0\ud800"),
     "event without a name": emits("", None),
     "event of no kind": emits(object(), None),
-    "event of raw nonsense": emits("raw", msgspec.Raw(b"]")),
+    "event is raw and invalid": emits("raw", msgspec.Raw(b"]")),
     "event of a raw number": emits("raw", [msgspec.Raw(b"-1e400000")]),
     "event that cannot be encoded": emits("dump", Dumped(KeyError("dump"))),
     "event that exits": emits("dump", Dumped(SystemExit(3))),
-    "progress of a lie": lambda ctx: ctx.progress(cast("float", True)),
+    "progress of a bool": lambda ctx: ctx.progress(cast("float", True)),
     "progress of a huge number": lambda ctx: ctx.progress(10**5_000),
     "stage of no text": lambda ctx: ctx.progress(1, cast("str", 5)),
 }
 
-# each is kept as it is meant, and its attempt completes
+# each is stored as given, and its attempt completes
 HARMLESS: dict[str, Callable[[JobContext], object]] = {
-    "event of a lying kind": emits(Liar("kind"), None),
-    "stage of a lie": lambda ctx: [ctx.progress(1, Liar("stage"))][1:],
+    "event of a broken kind": emits(BrokenStr("kind"), None),
+    "stage of broken text": lambda ctx: [ctx.progress(1, BrokenStr("stage"))][1:],
     "result is raw": lambda ctx: {"n": msgspec.Raw(b"[1, 2]")},
     "result is tiny": lambda ctx: [5e-324, -0.0, 10**1_000],
 }
-_ALL = {**DEEDS, **HARMLESS}
+_ALL = {**ATTACKS, **HARMLESS}
 
 
 @_queue.job(run="process", max_attempts=1)
-def misbehave(ctx: JobContext, deed: str) -> object:
-    return _ALL[deed](ctx)
+def misbehave(ctx: JobContext, attack: str) -> object:
+    return _ALL[attack](ctx)
 
 
 @_queue.job(name="misbehave_async", max_attempts=1)
-async def misbehave_async(ctx: JobContext, deed: str) -> object:
-    return _ALL[deed](ctx)
+async def misbehave_async(ctx: JobContext, attack: str) -> object:
+    return _ALL[attack](ctx)
 
 
 KINDS: dict[str, Any] = {
-    one.__name__: one
-    for one in (
+    kind.__name__: kind
+    for kind in (
         *(ValueError, KeyError, OSError, SyntaxError, UnicodeError, StopIteration, SystemExit),
         *(KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, BaseException, MemoryError),
-        *(StrRaises, StrExits, StrIsNoText, StrLies, NotesRaise, ImportError, NameError),
+        *(StrRaises, StrExits, StrIsNoText, StrIsBroken, NotesRaise, ImportError, NameError),
     )
 }
 OUTCOMES: dict[str, Callable[[Any, Any], object]] = {
@@ -276,8 +276,8 @@ OUTCOMES: dict[str, Callable[[Any, Any], object]] = {
 }
 
 
-def improvised(ctx: JobContext, text: str) -> object:
-    """Do what a script says: report, and then raise, return or decide something."""
+def run_script(ctx: JobContext, text: str) -> object:
+    """Run a script: report, and then raise, return or decide an outcome."""
     script: dict[str, Any] = json.loads(text)
     for percent, stage, kind, data in script["reports"]:
         ctx.progress(percent, stage)
@@ -299,19 +299,19 @@ def improvised(ctx: JobContext, text: str) -> object:
 
 @_queue.job(run="process")
 def improvise(ctx: JobContext, script: str) -> object:
-    return improvised(ctx, script)
+    return run_script(ctx, script)
 
 
 async def improvise_async(ctx: JobContext, script: str) -> object:
-    return improvised(ctx, script)
+    return run_script(ctx, script)
 
 
 class RaisingBackoff(Backoff):
     def after(self, attempt: int) -> timedelta:
-        raise ArithmeticError("no wait for you")
+        raise ArithmeticError("no wait")
 
 
-class WordyBackoff(Backoff):
+class TextBackoff(Backoff):
     def after(self, attempt: int) -> timedelta:
         return cast("timedelta", "soon")
 
@@ -319,23 +319,23 @@ class WordyBackoff(Backoff):
 BAD_RULES: dict[str, Any] = {
     "rule": {"retry_on": Rule},
     "backoff": {"backoff": RaisingBackoff()},
-    "wait": {"backoff": WordyBackoff()},
+    "wait": {"backoff": TextBackoff()},
 }
 
 
 @_queue.job(run="process")
 def bad() -> None:
-    raise OSError("of the culprit")
+    raise OSError("of the bad job")
 
 
 @_queue.job(run="process")
 def bad_result() -> str:
-    return "of the culprit"
+    return "of the bad job"
 
 
 @_queue.job(run="process")
 def bad_event(ctx: JobContext) -> None:
-    ctx.emit("of the culprit")
+    ctx.emit("of the bad job")
 
 
 async def bad_async() -> None:
@@ -352,23 +352,27 @@ async def bad_event_async(ctx: JobContext) -> None:
 
 @_queue.job(run="process", **BAD_RULES["rule"])
 def bad_by_rule() -> NoReturn:
-    raise OSError("of the culprit")
+    raise OSError("of the bad job")
 
 
 @_queue.job(run="process", **BAD_RULES["backoff"])
 def bad_by_backoff() -> NoReturn:
-    raise OSError("of the culprit")
+    raise OSError("of the bad job")
 
 
 @_queue.job(run="process", **BAD_RULES["wait"])
 def bad_by_wait() -> NoReturn:
-    raise OSError("of the culprit")
+    raise OSError("of the bad job")
 
 
-RULED: dict[str, Any] = {"rule": bad_by_rule, "backoff": bad_by_backoff, "wait": bad_by_wait}
-CULPRITS: dict[bool, dict[str, Callable[..., Any]]] = {
+JOBS_WITH_BAD_RULES: dict[str, Any] = {
+    "rule": bad_by_rule,
+    "backoff": bad_by_backoff,
+    "wait": bad_by_wait,
+}
+BAD_JOBS: dict[bool, dict[str, Callable[..., Any]]] = {
     True: {"bad": bad_async, "bad_result": bad_result_async, "bad_event": bad_event_async},
-    False: {one.handler.job_type: one.function for one in (bad, bad_result, bad_event)},
+    False: {job.handler.job_type: job.function for job in (bad, bad_result, bad_event)},
 }
 
 
@@ -378,12 +382,15 @@ def innocent(n: int) -> int:
 
 
 def register(queue: Queue, run: Run, timeout: float | None = None) -> Queue:
-    """Make a queue know these jobs, all run in the same way."""
-    one = {"run": run, "timeout": timeout}
+    """Register these jobs in a queue, all with the same run mode."""
+    options = {"run": run, "timeout": timeout}
     queue.job(name="innocent", run=cast("Run", "process" if run == "process" else "thread"))(
         innocent.function
     )
-    for job, twin in ((misbehave, misbehave_async.function), (improvise, improvise_async)):
-        function = twin if run == "async" else job.function
-        queue.job(name=job.handler.job_type, max_attempts=1, **cast("Any", one))(function)
+    for job, async_function in (
+        (misbehave, misbehave_async.function),
+        (improvise, improvise_async),
+    ):
+        function = async_function if run == "async" else job.function
+        queue.job(name=job.handler.job_type, max_attempts=1, **cast("Any", options))(function)
     return queue

@@ -1,4 +1,4 @@
-"""Jobs that run in processes of their own: they must stand at the top level of a module."""
+"""Jobs that run in processes: at the top level of a module, so that a child can import them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Literal
 
 from howdah import JobContext, Queue, Retry, StaleLease
 
-Then = Literal["return", "die", "fork", "orphan", "babble", "rob"]
+Then = Literal["return", "die", "fork", "orphan", "send_garbage", "steal_next"]
 
 _queue = Queue("postgresql://nobody@127.0.0.1:1/never-opened")
 
@@ -50,52 +50,52 @@ def sleepy(path: str) -> None:
 
 
 @_queue.job(run="process")
-def visit(
+def log_and_wait(
     ctx: JobContext,
-    book: str,
+    log: str,
     n: int,
-    gate: str | None = None,
-    hold_on: bool = False,
+    lock: str | None = None,
+    hold_gil: bool = False,
     then: Then = "return",
-    luggage: str = "",
+    padding: str = "",
 ) -> dict[str, int]:
-    """Sign the visitors' book, pass the gate once it is open, and do as told."""
-    write(book, f"{n} {os.getpid()}")
+    """Write a line to the log, wait until the lock is released, and end as `then` says."""
+    write(log, f"{n} {os.getpid()}")
     ctx.progress(n % 101)
     if then == "orphan" and os.fork():
         os.kill(os.getpid(), signal.SIGKILL)
-    if gate is not None:
-        with open(gate) as file:
-            if hold_on:  # through a call that does not let go of the interpreter
+    if lock is not None:
+        with open(lock) as file:
+            if hold_gil:  # a call that does not release the GIL
                 ctypes.PyDLL(None).flock(file.fileno(), fcntl.LOCK_SH)
             else:
                 fcntl.flock(file, fcntl.LOCK_SH)
-    if then == "babble":
+    if then == "send_garbage":
         os.write(int(sys.argv[1]), b"\0\0\0\7nothing")
-        time.sleep(3600)  # at work until something comes of it
-        signal.pause()  # until it is killed for that
-    if then == "rob":  # take the next job, and do not begin it
+        time.sleep(3600)  # until the worker kills the process
+        signal.pause()
+    if then == "steal_next":  # take the next job and do not begin it
         os.read(int(sys.argv[2]), 100_000)
-    if then in ("die", "rob"):
+    if then in ("die", "steal_next"):
         os.kill(os.getpid(), signal.SIGKILL)
     if then == "fork" and (forked := os.fork()):
         os.waitpid(forked, 0)
-    return {"pid": os.getpid(), "n": n, "luggage": len(luggage)}
+    return {"pid": os.getpid(), "n": n, "padding": len(padding)}
 
 
 @_queue.job(run="process")
-def leave_somebody(ctx: JobContext, gate: str, told: str) -> None:
-    """Leave a thread behind that speaks when the gate opens."""
+def leave_thread(ctx: JobContext, lock: str, refused: str) -> None:
+    """Start a thread that reports after the job has ended, when the lock is released."""
 
-    def speak() -> None:
-        with open(gate) as file:
+    def report() -> None:
+        with open(lock) as file:
             fcntl.flock(file, fcntl.LOCK_SH)
         try:
-            ctx.progress(99, "from somebody else")
+            ctx.progress(99, "from an ended job")
         except StaleLease:
-            write(told, "refused")
+            write(refused, "refused")
 
-    threading.Thread(target=speak, daemon=True).start()
+    threading.Thread(target=report, daemon=True).start()
 
 
 def write(path: str, line: str) -> None:

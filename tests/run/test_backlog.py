@@ -1,4 +1,4 @@
-"""A worker whose endings cannot be written down claims no more, and goes on once they can."""
+"""A worker that cannot write its endings claims no more, and continues when it can."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ BACKLOG = 100
 JOBS = 600
 
 
-async def test_a_worker_that_cannot_settle_claims_no_more(
+async def test_a_worker_that_cannot_settle_stops_claiming(
     queue: Queue, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howdah.settle.BACKLOG", BACKLOG)
+    monkeypatch.setattr("howdah.in_hand.BACKLOG", BACKLOG)
     ran: list[int] = []
 
     @queue.job
@@ -26,7 +26,7 @@ async def test_a_worker_that_cannot_settle_claims_no_more(
     async with queue.worker(batch_size=20, concurrency=10) as worker:
         async with await psycopg.AsyncConnection.connect(dsn) as other:
             await other.execute("lock table howdah.jobs_finished in share mode")
-            await eventually(lambda: len(ran) > BACKLOG, "endings pile up")
+            await eventually(lambda: len(ran) > BACKLOG, "there are more endings than the limit")
             before, pending = -1, 0
             while before < len(ran):
                 before = len(ran)

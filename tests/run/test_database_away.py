@@ -1,4 +1,4 @@
-"""The database goes away and comes back: the worker waits, and nothing it did is lost."""
+"""The database goes away and comes back: the worker waits, and no result is lost."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ async def all_completed(queue: Queue, total: int) -> bool:
 
 
 @pytest.mark.slow
-async def test_a_server_that_restarts_is_waited_for(tmp_path: Path) -> None:
+async def test_a_worker_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
     home = tmp_path / "pg"
     server = join(home)
-    gate, started = asyncio.Event(), asyncio.Event()
+    may_end, started = asyncio.Event(), asyncio.Event()
     queue = Queue(server.dsn)
     await queue.install()
 
     @queue.job
     async def patient() -> str:
         started.set()
-        await gate.wait()
+        await may_end.wait()
         return "still here"
 
     handle = await patient.enqueue()
@@ -56,7 +56,7 @@ async def test_a_server_that_restarts_is_waited_for(tmp_path: Path) -> None:
         async with queue.worker():
             await asyncio.wait_for(started.wait(), timeout=10)
             await asyncio.to_thread(server.stop)
-            gate.set()  # the job ends while there is no database to tell it to
+            may_end.set()  # the job ends while the database is stopped
             server = await asyncio.to_thread(join, home)
             assert await handle.result(timeout=30) == "still here"
             again = await patient.enqueue()

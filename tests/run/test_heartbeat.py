@@ -22,11 +22,11 @@ SHORT = timedelta(milliseconds=500)
 async def test_a_handler_that_blocks_the_loop_does_not_stop_the_beat(
     queue: Queue, dsn: str
 ) -> None:
-    """The handler blocks until another thread has seen beats go on, or gives up trying."""
+    """The handler blocks until another thread has seen three beats, or a timeout ends."""
     beats: set[object] = set()
 
     @queue.job(max_attempts=1)
-    async def rude() -> int:
+    async def blocking() -> int:
         watcher = threading.Thread(target=lambda: asyncio.run(watch_beats()))
         watcher.start()
         watcher.join(timeout=20)  # blocks the event loop of the worker, on purpose
@@ -41,12 +41,12 @@ async def test_a_handler_that_blocks_the_loop_does_not_stop_the_beat(
 
             await eventually(three_beats)
 
-    handle = await rude.enqueue()
+    handle = await blocking.enqueue()
     async with queue.worker(silent_after=SHORT):
         assert await handle.result(timeout=30) >= 3
 
 
-async def test_a_worker_that_lost_a_job_stops_it_says_so_and_settles_nothing(
+async def test_a_worker_that_lost_a_job_stops_it_logs_it_and_settles_nothing(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     cancelled = asyncio.Event()
@@ -64,7 +64,7 @@ async def test_a_worker_that_lost_a_job_stops_it_says_so_and_settles_nothing(
     with caplog.at_level(logging.WARNING, logger="howdah"):
         async with queue.worker(silent_after=SHORT, concurrency=1):
             await eventually(lambda: is_status(queue, handle.id, State.RUNNING))
-            # as if it had been recovered and claimed by somebody else
+            # as if it had been recovered and claimed by another worker
             await queue.store.fetch(
                 "update howdah.jobs set worker_id = 'another', attempts = attempts + 1"
             )
@@ -94,7 +94,7 @@ async def test_cancelling_a_running_job_stops_its_handler(queue: Queue) -> None:
     assert await handle.status() is State.CANCELLED
 
 
-async def test_a_thread_whose_job_was_cancelled_hears_of_it_at_its_next_report(
+async def test_the_next_report_of_a_thread_raises_after_its_job_was_cancelled(
     queue: Queue,
 ) -> None:
     stopped = threading.Event()
@@ -118,20 +118,20 @@ async def test_a_thread_whose_job_was_cancelled_hears_of_it_at_its_next_report(
 async def test_a_thread_whose_job_was_cancelled_keeps_its_slot_until_it_ends(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gate = threading.Event()
+    may_end = threading.Event()
 
     @queue.job
-    def deaf() -> str:
-        gate.wait(timeout=60)
+    def blocked() -> str:
+        may_end.wait(timeout=60)
         return "too late"
 
-    handle = await deaf.enqueue()
+    handle = await blocked.enqueue()
     async with queue.worker(concurrency=1) as worker:
         await eventually(lambda: is_status(queue, handle.id, State.RUNNING))
         await handle.cancel()
         await eventually(lambda: "job.abandoned" in caplog.text)
         assert worker.free_slots == 0
-        gate.set()
+        may_end.set()
         await eventually(lambda: worker.free_slots == 1)
     assert (await handle.job()).result is None
 
@@ -142,13 +142,13 @@ async def test_the_jobs_of_a_silent_worker_are_recovered_by_a_live_one(queue: Qu
         return ctx.attempt
 
     handle = await mail.enqueue()
-    await queue.store.fetch("select howdah.beat('doomed', p_silent_after => '50 ms')")
-    (held,) = await queue.claim(["mail"], worker_id="doomed")
+    await queue.store.fetch("select howdah.beat('silent', p_silent_after => '50 ms')")
+    (held,) = await queue.claim(["mail"], worker_id="silent")
     async with queue.worker(upkeep_every=timedelta(milliseconds=50)):
         assert await handle.result(timeout=10) == 2
     assert not await queue.complete_many([held]), "the late report is refused"
     errors = (await handle.job()).errors
-    assert [e["worker_id"] for e in errors] == ["doomed"]
+    assert [e["worker_id"] for e in errors] == ["silent"]
     assert "went silent" in errors[0]["error"]
 
 
@@ -156,45 +156,45 @@ async def is_status(queue: Queue, id: object, status: State) -> bool:
     return (await queue.get(str(id))).status is status
 
 
-async def test_a_long_absence_fills_no_log(
+async def test_missed_beats_are_logged_more_and_more_rarely(
     queue: Queue, dsn: str, databases: Databases, caplog: pytest.LogCaptureFixture
 ) -> None:
-    heart = Heartbeat(
+    heartbeat = Heartbeat(
         queue.store,
         "alone",
         every=timedelta(milliseconds=20),
         silent_after=SHORT,
         info=lambda: "{}",
-        held=list,
-        lost=lambda _: None,
+        leases=list,
+        on_lost=lambda _: None,
     )
-    await heart.start()
+    await heartbeat.start()
     with caplog.at_level(logging.WARNING, logger="howdah.beat"), away(databases, dsn):
         await eventually(lambda: "missed=8 " in caplog.text, "eight beats are missed")
-    await heart.stop()
+    await heartbeat.stop()
     assert re.findall(r"missed=(\d+)", caplog.text)[:4] == ["1", "2", "4", "8"]
 
 
-async def test_one_that_is_stopped_before_its_thread_has_begun_beats_no_more(queue: Queue) -> None:
+async def test_a_heartbeat_that_is_stopped_before_its_thread_began_ends(queue: Queue) -> None:
     may_begin = threading.Event()
 
-    class Slow(Heartbeat):
+    class SlowHeartbeat(Heartbeat):
         def _run(self) -> None:
             may_begin.wait(timeout=20)
             super()._run()
 
-    heart = Slow(
+    heartbeat = SlowHeartbeat(
         queue.store,
-        "hurried",
+        "stopped early",
         every=SHORT,
         silent_after=SHORT,
         info=lambda: "{}",
-        held=list,
-        lost=lambda _: None,
+        leases=list,
+        on_lost=lambda _: None,
     )
-    starting = asyncio.create_task(heart.start())
+    starting = asyncio.create_task(heartbeat.start())
     await asyncio.sleep(0)
-    stopping = asyncio.create_task(heart.stop())
+    stopping = asyncio.create_task(heartbeat.stop())
     await asyncio.sleep(0)
     may_begin.set()
     await stopping

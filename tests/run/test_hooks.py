@@ -1,4 +1,4 @@
-"""Hooks hear how attempts begin and end, and whatever they do, no job suffers."""
+"""Hooks are called when attempts begin and end, and no error in a hook affects a job."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ SOON = Backoff(first=timedelta())
 GUIDE = Path(__file__).parents[2] / "docs/guides/metrics.md"
 
 
-class Heard:
-    """Keeps what the hooks of a queue were told."""
+class HookCalls:
+    """Records the calls of the hooks of a queue."""
 
     def __init__(self, queue: Queue) -> None:
         self.all: list[tuple[str, AttemptStart]] = []
-        queue.on_start(self._keep("start"))
-        queue.on_end(self._keep("end"))
-        queue.on_retry(self._keep("retry"))
-        queue.on_failure(self._keep("failure"))
+        queue.on_start(self._record("start"))
+        queue.on_end(self._record("end"))
+        queue.on_retry(self._record("retry"))
+        queue.on_failure(self._record("failure"))
 
-    def _keep(self, when: str) -> Callable[[AttemptStart], None]:
+    def _record(self, when: str) -> Callable[[AttemptStart], None]:
         return lambda attempt: self.all.append((when, attempt))
 
     @property
@@ -59,22 +59,22 @@ class Heard:
         return [a for w, a in self.all if w == when and isinstance(a, AttemptEnd)]
 
 
-async def work(queue: Queue, **options: Any) -> None:
+async def run_worker(queue: Queue, **options: Any) -> None:
     async with queue.worker(**options) as worker:
         await worker.run_until_idle()
 
 
-async def test_a_job_that_ends_well_is_told_twice(queue: Queue) -> None:
-    heard = Heard(queue)
+async def test_a_completed_job_calls_two_hooks(queue: Queue) -> None:
+    hook_calls = HookCalls(queue)
 
     @queue.job(max_attempts=5, priority=7)
     async def double(n: int) -> int:
         return n * 2
 
     handle = await double.enqueue(n=21)
-    await work(queue)
-    assert heard.order == [("start", 1), ("end", 1)]
-    started, (ended,) = heard.all[0][1], heard.on("end")
+    await run_worker(queue)
+    assert hook_calls.order == [("start", 1), ("end", 1)]
+    started, (ended,) = hook_calls.all[0][1], hook_calls.on("end")
     for value in (started, ended):
         assert (value.id, value.job_type, value.payload) == (handle.id, "double", {"n": 21})
         assert (value.max_attempts, value.priority) == (5, 7)
@@ -82,9 +82,9 @@ async def test_a_job_that_ends_well_is_told_twice(queue: Queue) -> None:
     assert ended.seconds >= 0
 
 
-@pytest.mark.parametrize("way", ["async", "thread", "timed thread"])
-async def test_a_retry_and_a_failure_are_told_with_what_was_raised(queue: Queue, way: str) -> None:
-    heard = Heard(queue)
+@pytest.mark.parametrize("run", ["async", "thread", "timed thread"])
+async def test_hooks_of_retries_and_failures_get_the_exception(queue: Queue, run: str) -> None:
+    hook_calls = HookCalls(queue)
     raised: list[LookupError] = []
 
     def fail() -> None:
@@ -95,40 +95,40 @@ async def test_a_retry_and_a_failure_are_told_with_what_was_raised(queue: Queue,
         fail()
 
     options: dict[str, Any] = {"name": "fails", "max_attempts": 2, "backoff": SOON}
-    if way == "async":
+    if run == "async":
         queue.job(**options)(fails)
     else:
-        queue.job(**options, timeout=30 if way == "timed thread" else None)(fail)
+        queue.job(**options, timeout=30 if run == "timed thread" else None)(fail)
     await queue.enqueue("fails")
-    await work(queue)
-    assert heard.order == [
+    await run_worker(queue)
+    assert hook_calls.order == [
         *(("start", 1), ("end", 1), ("retry", 1)),
         *(("start", 2), ("end", 2), ("failure", 2)),
     ]
     for when, outcome, attempt in (("retry", "retried", 0), ("failure", "failed", 1)):
-        (told,) = heard.on(when)
-        assert (told.outcome, told.reason) == (outcome, "LookupError: not there")
-        assert told.exception is raised[attempt]
-        assert told.traceback is not None
-        assert "in fail\n" in told.traceback
-    assert heard.on("retry")[0].retry_in is not None
-    assert heard.on("failure")[0].retry_in is None
+        (call,) = hook_calls.on(when)
+        assert (call.outcome, call.reason) == (outcome, "LookupError: not there")
+        assert call.exception is raised[attempt]
+        assert call.traceback is not None
+        assert "in fail\n" in call.traceback
+    assert hook_calls.on("retry")[0].retry_in is not None
+    assert hook_calls.on("failure")[0].retry_in is None
 
 
 async def test_a_process_sends_its_traceback_and_no_exception(dsn: str) -> None:
     async with process_jobs.queue_at(dsn) as queue:
-        heard = Heard(queue)
+        hook_calls = HookCalls(queue)
         await queue.enqueue("raises", max_attempts=1)
-        await work(queue)
-    assert heard.order == [("start", 1), ("end", 1), ("failure", 1)]
-    (told,) = heard.on("failure")
-    assert told.exception is None
-    assert told.traceback is not None
-    assert "Traceback" in told.traceback
+        await run_worker(queue)
+    assert hook_calls.order == [("start", 1), ("end", 1), ("failure", 1)]
+    (call,) = hook_calls.on("failure")
+    assert call.exception is None
+    assert call.traceback is not None
+    assert "Traceback" in call.traceback
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome", "told"),
+    ("decision", "outcome", "hook_names"),
     [
         (Cancel("not wanted"), "cancelled", []),
         (Fail("hopeless"), "failed", ["failure"]),
@@ -136,25 +136,25 @@ async def test_a_process_sends_its_traceback_and_no_exception(dsn: str) -> None:
         (Snooze(3600, "later"), "snoozed", []),
     ],
 )
-async def test_what_a_handler_decides_is_told(
-    queue: Queue, said: Exception, outcome: str, told: list[str]
+async def test_hooks_get_the_outcome_that_a_handler_decides(
+    queue: Queue, decision: Exception, outcome: str, hook_names: list[str]
 ) -> None:
-    heard = Heard(queue)
+    hook_calls = HookCalls(queue)
 
     @queue.job
     async def decides() -> None:
-        raise said
+        raise decision
 
     await decides.enqueue()
-    await work(queue)
-    assert [when for when, _ in heard.all] == ["start", "end", *told]
-    (ended,) = heard.on("end")
+    await run_worker(queue)
+    assert [when for when, _ in hook_calls.all] == ["start", "end", *hook_names]
+    (ended,) = hook_calls.on("end")
     assert ended.outcome == outcome
     assert ended.reason
 
 
-async def test_an_attempt_that_was_lost_has_failed_for_nobody(queue: Queue) -> None:
-    heard = Heard(queue)
+async def test_a_lost_attempt_calls_no_failure_hook(queue: Queue) -> None:
+    hook_calls = HookCalls(queue)
     began = asyncio.Event()
 
     @queue.job
@@ -169,14 +169,14 @@ async def test_an_attempt_that_was_lost_has_failed_for_nobody(queue: Queue) -> N
     async with queue.worker() as worker:
         await began.wait()
         await handle.cancel()
-        await eventually(lambda: ("end", 1) in heard.order)
+        await eventually(lambda: ("end", 1) in hook_calls.order)
         await worker.run_until_idle()
-    assert heard.order == [("start", 1), ("end", 1)]
-    assert heard.on("end")[0].outcome == "lost"
+    assert hook_calls.order == [("start", 1), ("end", 1)]
+    assert hook_calls.on("end")[0].outcome == "lost"
 
 
-async def test_a_worker_that_stops_tells_what_it_hands_back(queue: Queue) -> None:
-    heard = Heard(queue)
+async def test_a_worker_that_stops_calls_hooks_for_released_jobs(queue: Queue) -> None:
+    hook_calls = HookCalls(queue)
     began = asyncio.Event()
 
     @queue.job
@@ -187,15 +187,15 @@ async def test_a_worker_that_stops_tells_what_it_hands_back(queue: Queue) -> Non
     await long.enqueue()
     async with queue.worker(grace=timedelta()):
         await began.wait()
-    assert heard.order == [("start", 1), ("end", 1)]
-    assert heard.on("end")[0].outcome == "released"
+    assert hook_calls.order == [("start", 1), ("end", 1)]
+    assert hook_calls.on("end")[0].outcome == "released"
 
 
-def complaints(caplog: pytest.LogCaptureFixture, name: str) -> list[str]:
-    """Return what was wrong with a hook, each time it was called."""
-    said = [record.getMessage() for record in caplog.records]
-    found = [re.match(rf"hook.failed hook=\S+\.{name} on=.* error=(.*)", one) for one in said]
-    return [one[1] for one in found if one is not None]
+def hook_errors(caplog: pytest.LogCaptureFixture, name: str) -> list[str]:
+    """Return the logged errors of a hook."""
+    lines = [record.getMessage() for record in caplog.records]
+    matches = [re.match(rf"hook.failed hook=\S+\.{name} on=.* error=(.*)", line) for line in lines]
+    return [match[1] for match in matches if match is not None]
 
 
 async def test_no_hook_can_harm_a_job_or_another_hook(
@@ -228,20 +228,20 @@ async def test_no_hook_can_harm_a_job_or_another_hook(
         task.cancel()
         await asyncio.sleep(3600)
 
-    def answers_late(attempt: AttemptEnd) -> Any:
+    def returns_coroutine(attempt: AttemptEnd) -> Any:
         return exits_async(attempt)
 
-    queue.on_end(answers_late)
-    heard = Heard(queue)
+    queue.on_end(returns_coroutine)
+    hook_calls = HookCalls(queue)
 
     @queue.job
     async def fine(n: int) -> int:
         return n
 
     handles = [await fine.enqueue(n=n) for n in range(4)]
-    await work(queue, concurrency=2)
+    await run_worker(queue, concurrency=2)
     assert [(await handle.job()).status for handle in handles] == [State.COMPLETED] * 4
-    assert len(heard.on("end")) == 4
+    assert len(hook_calls.on("end")) == 4
     for name, error in (
         ("raises", "LookupError: in a hook of fine"),
         ("raises_async", "LookupError: in an async hook"),
@@ -249,11 +249,11 @@ async def test_no_hook_can_harm_a_job_or_another_hook(
         ("exits_async", "SystemExit: 4"),
         ("interrupted", "KeyboardInterrupt"),
         ("cancels", "CancelledError"),
-        ("answers_late", "BadInput: it is a plain function that returned a coroutine: write"),
+        ("returns_coroutine", "BadInput: it is a plain function that returned a coroutine: write"),
     ):
-        told = complaints(caplog, name)
-        assert len(told) == 4, name
-        assert all(one.startswith(error) for one in told), told
+        errors = hook_errors(caplog, name)
+        assert len(errors) == 4, name
+        assert all(line.startswith(error) for line in errors), errors
     raising = [r for r in caplog.records if ".raises on=start" in r.getMessage()]
     assert "in raises\n" in str(raising[0].exc_text)
 
@@ -261,12 +261,12 @@ async def test_no_hook_can_harm_a_job_or_another_hook(
 async def test_a_hook_that_hangs_is_given_up(
     queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hooks, "LIMIT", 0.2)
-    gate = threading.Event()
+    monkeypatch.setattr(hooks, "HOOK_TIMEOUT", 0.2)
+    may_end = threading.Event()
 
     @queue.on_end
     def hangs(attempt: AttemptEnd) -> None:
-        gate.wait(60)
+        may_end.wait(60)
 
     @queue.on_end
     async def hangs_async(attempt: AttemptEnd) -> None:
@@ -276,14 +276,14 @@ async def test_a_hook_that_hangs_is_given_up(
     async def fine() -> None: ...
 
     handles = [await fine.enqueue() for _ in range(4)]
-    await work(queue, concurrency=2)
-    gate.set()
+    await run_worker(queue, concurrency=2)
+    may_end.set()
     assert [(await handle.job()).status for handle in handles] == [State.COMPLETED] * 4
     for name in ("hangs", "hangs_async"):
-        assert complaints(caplog, name) == ["TimeoutError: it took longer than 0.2 s"] * 4
+        assert hook_errors(caplog, name) == ["TimeoutError: it took longer than 0.2 s"] * 4
 
 
-async def test_a_plain_hook_that_blocks_does_not_stop_the_loop(queue: Queue) -> None:
+async def test_a_plain_hook_that_blocks_does_not_block_the_loop(queue: Queue) -> None:
     done = threading.Event()
     waited: list[bool] = []
 
@@ -292,24 +292,24 @@ async def test_a_plain_hook_that_blocks_does_not_stop_the_loop(queue: Queue) -> 
         waited.append(done.wait(30))
 
     @queue.job
-    async def goes_on() -> None:
+    async def sets_done() -> None:
         done.set()
 
-    await goes_on.enqueue()
-    await work(queue)
+    await sets_done.enqueue()
+    await run_worker(queue)
     assert waited == [True]
 
 
-async def test_hooks_slower_than_the_jobs_are_dropped_and_not_kept_for_ever(
+async def test_calls_of_slow_hooks_are_dropped_above_a_limit(
     queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hooks, "WAITING", 20)
-    gate = threading.Event()
+    monkeypatch.setattr(hooks, "MAX_WAITING", 20)
+    may_end = threading.Event()
     calls: list[int] = []
 
     @queue.on_end
     def slow(attempt: AttemptEnd) -> None:
-        gate.wait(60)
+        may_end.wait(60)
         calls.append(1)
 
     @queue.job
@@ -318,31 +318,31 @@ async def test_hooks_slower_than_the_jobs_are_dropped_and_not_kept_for_ever(
     await quick.enqueue_many(quick.draft() for _ in range(100))
     async with queue.worker():
         await eventually(lambda: any("hook.dropped" in r.getMessage() for r in caplog.records))
-        gate.set()
+        may_end.set()
         await eventually(lambda: len(calls) == 20)
     jobs = await queue.counts()
     assert jobs["quick"][State.COMPLETED] == 100
 
 
-def test_what_is_no_hook_is_refused_where_it_is_registered() -> None:
+def test_an_invalid_hook_is_refused_when_it_is_registered() -> None:
     queue = Queue("postgresql://localhost:1/nowhere")
-    with pytest.raises(BadInput, match="on_failure is written above a function"):
+    with pytest.raises(BadInput, match=r"on_failure got .*: write it above a function"):
         queue.on_failure("mail")  # type: ignore[type-var]  # pyright: ignore
     with pytest.raises(BadInput, match="called with one argument"):
         queue.on_end(lambda: None)  # type: ignore[type-var]  # pyright: ignore
     with pytest.raises(BadInput, match=r"two\(attempt\)"):
 
         @queue.on_start  # type: ignore[type-var]  # pyright: ignore
-        def two(one: object, other: object) -> None: ...
+        def two(first: object, second: object) -> None: ...
 
 
 def test_a_sync_queue_has_hooks_too(dsn: str) -> None:
     with SyncQueue(dsn) as queue:
-        told: list[str] = []
+        reasons: list[str] = []
 
         @queue.on_failure
         def report(attempt: AttemptEnd) -> None:
-            told.append(str(attempt.reason))
+            reasons.append(str(attempt.reason))
 
         @queue.job(max_attempts=1)
         def broken() -> None:
@@ -351,10 +351,10 @@ def test_a_sync_queue_has_hooks_too(dsn: str) -> None:
         broken.enqueue()
         with queue.worker() as worker:
             worker.run_until_idle()
-        assert told == ["LookupError: not there"]
+        assert reasons == ["LookupError: not there"]
 
 
-async def test_the_recipe_for_sentry_reports_what_was_raised(
+async def test_the_recipe_for_sentry_reports_the_exception(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (recipe,) = [
@@ -381,12 +381,12 @@ async def test_the_recipe_for_sentry_reports_what_was_raised(
         def capture_exception(self, error: BaseException) -> None:
             sent.append((self.tags, error))
 
-        def capture_message(self, said: str, level: str) -> None:
-            sent.append((self.tags, said))
+        def capture_message(self, message: str, level: str) -> None:
+            sent.append((self.tags, message))
 
-    stand_in = ModuleType("sentry_sdk")
-    stand_in.__dict__.update(new_scope=Scope)
-    monkeypatch.setitem(sys.modules, "sentry_sdk", stand_in)
+    fake_sentry = ModuleType("sentry_sdk")
+    fake_sentry.__dict__.update(new_scope=Scope)
+    monkeypatch.setitem(sys.modules, "sentry_sdk", fake_sentry)
     exec(recipe, {"queue": queue})
 
     error = LookupError("not there")
@@ -401,8 +401,8 @@ async def test_the_recipe_for_sentry_reports_what_was_raised(
 
     await broken.enqueue()
     await slow.enqueue()
-    await work(queue)
+    await run_worker(queue)
     assert len(sent) == 2
-    by_type = {tags["job_type"]: what for tags, what in sent}
+    by_type = {tags["job_type"]: report for tags, report in sent}
     assert by_type["broken"] is error
     assert str(by_type["slow"]).startswith("slow: timed out")

@@ -1,4 +1,4 @@
-"""`run_until_idle` ends when nothing is left, and what is handed back meanwhile is something."""
+"""`run_until_idle` returns when nothing is left; jobs that are handed back meanwhile count."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from howdah.states import State, Verb
 from howdah.store import claim as store_claim
 
 
-async def test_a_job_that_goes_back_while_the_last_endings_are_written_is_done_too(
+async def test_a_job_retried_while_the_last_endings_are_written_is_run_too(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ending that puts it back in line is written only when the worker has looked and waits."""
+    """The retry is written only after the worker has found no job and waits."""
     write = Settler._write  # pyright: ignore[reportPrivateUsage]
 
     async def late(self: Settler, verb: Verb, endings: Sequence[Ending]) -> dict[Any, Any]:
@@ -27,12 +27,12 @@ async def test_a_job_that_goes_back_while_the_last_endings_are_written_is_done_t
         return await write(self, verb, endings)
 
     monkeypatch.setattr(Settler, "_write", late)
-    tried: list[int] = []
+    attempts: list[int] = []
 
     @queue.job(max_attempts=2, backoff=Backoff(first=timedelta()))
     async def twice() -> None:
-        tried.append(1)
-        if len(tried) == 1:
+        attempts.append(1)
+        if len(attempts) == 1:
             raise OSError("not yet")
 
     handle = await twice.enqueue()
@@ -41,18 +41,18 @@ async def test_a_job_that_goes_back_while_the_last_endings_are_written_is_done_t
     assert (await handle.job()).status is State.COMPLETED
 
 
-async def test_a_look_that_began_before_is_not_what_was_asked_for(
+async def test_a_claim_that_began_before_the_call_does_not_count(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job that comes while a look is under way, by a way that wakes nobody, is done too."""
-    looking, go_on = asyncio.Event(), asyncio.Event()
-    go_on.set()
+    """A job that is enqueued during a claim, without a notification, is run too."""
+    claiming, may_end = asyncio.Event(), asyncio.Event()
+    may_end.set()
     real = store_claim.claim
 
     async def slow(*args: Any) -> list[Any]:
         claims = await real(*args)
-        looking.set()
-        await go_on.wait()
+        claiming.set()
+        await may_end.wait()
         return claims
 
     monkeypatch.setattr(store_claim, "claim", slow)
@@ -62,13 +62,13 @@ async def test_a_look_that_began_before_is_not_what_was_asked_for(
 
     async with queue.worker(poll=timedelta(hours=1)) as worker:
         await worker.run_until_idle()
-        go_on.clear()
-        looking.clear()
-        worker._intake._doorbell.ring()  # pyright: ignore[reportPrivateUsage]
-        await looking.wait()
+        may_end.clear()
+        claiming.clear()
+        worker._started().claim_loop.wake()  # pyright: ignore[reportPrivateUsage]
+        await claiming.wait()
         handle = await mail.enqueue()
         idle = asyncio.create_task(worker.run_until_idle())
         await asyncio.sleep(0)
-        go_on.set()
+        may_end.set()
         await idle
         assert (await handle.job()).status is State.COMPLETED

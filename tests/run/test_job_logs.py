@@ -1,4 +1,4 @@
-"""Log lines tell of a job: what it logs itself, and how and where it failed."""
+"""Log records of a job name it: its own log lines, and how and where it failed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def lines_of(folder: Path, dsn: str, *options: str, last: Callable[[str], bool]) -> list[str]:
-    """Let a worker run one job of each type to its end; returns what it has logged."""
+    """Let a worker run one job of each type to its end; returns the log lines."""
     with SyncQueue(dsn) as jobs:
         for name in TYPES:
             jobs.enqueue(name, max_attempts=2)
@@ -70,7 +70,7 @@ def lines_of(folder: Path, dsn: str, *options: str, last: Callable[[str], bool])
     return lines
 
 
-def test_a_line_of_text_has_its_traceback_below_and_its_job_before(folder: Path, dsn: str) -> None:
+def test_a_text_line_names_its_job_and_has_its_traceback_after_it(folder: Path, dsn: str) -> None:
     lines = lines_of(folder, dsn, last=lambda line: " job.fail " in line)
     assert [line for line in lines if line.startswith("12:00:00")] == []
     assert not any("\x1b" in line for line in lines)
@@ -84,37 +84,43 @@ def test_a_line_of_text_has_its_traceback_below_and_its_job_before(folder: Path,
                     rf"type={name} attempt={attempt}/2 took=\S+s reason=LookupError", line
                 )
             ]
-            below = lines[at + 1 :]
-            assert below[0] == "    Traceback (most recent call last):"
-            end = next(n for n, line in enumerate(below) if not line.startswith("    "))
-            assert any(f"in {name}" in line for line in below[:end])
-            assert "LookupError: boom" in "".join(below[:end])
-            assert "x1b[2J" in below[end - 1]
+            after = lines[at + 1 :]
+            assert after[0] == "    Traceback (most recent call last):"
+            end = next(n for n, line in enumerate(after) if not line.startswith("    "))
+            assert any(f"in {name}" in line for line in after[:end])
+            assert "LookupError: boom" in "".join(after[:end])
+            assert "x1b[2J" in after[end - 1]
             own = [x for x in lines if f"type={name} attempt={attempt}] from " in x]
             assert len(own) == 1, lines
             assert " INFO    [id=" in own[0]
 
 
-def test_a_line_of_json_has_its_traceback_and_its_job_as_fields(folder: Path, dsn: str) -> None:
+def test_a_json_line_has_its_job_and_its_traceback_as_fields(folder: Path, dsn: str) -> None:
     last = '"message":"job.fail '
     lines = lines_of(folder, dsn, "--log-json", last=lambda line: last in line)
     records: list[dict[str, Any]] = [json.loads(line) for line in lines]
     for name in TYPES:
-        of_it = [one for one in records if one.get("job_type") == name]
-        assert len({one["job_id"] for one in of_it}) == 1
-        own = [one for one in of_it if one["logger"] == "shop"]
-        assert [(one["attempt"], one["level"]) for one in own] == [(1, "info"), (2, "info")]
-        told = [one for one in of_it if one["logger"] == "howdah.settle"]
-        assert [(one["attempt"], one["level"]) for one in told] == [(1, "warning"), (2, "error")]
-        for one in told:
-            assert one["traceback"].startswith("Traceback (most recent call last):\n")
-            assert f"in {name}\n" in one["traceback"]
-    (began,) = [one for one in records if one["message"].startswith("worker.started")]
+        job_records = [record for record in records if record.get("job_type") == name]
+        assert len({record["job_id"] for record in job_records}) == 1
+        own = [record for record in job_records if record["logger"] == "shop"]
+        assert [(record["attempt"], record["level"]) for record in own] == [
+            (1, "info"),
+            (2, "info"),
+        ]
+        settled = [record for record in job_records if record["logger"] == "howdah.settle"]
+        assert [(record["attempt"], record["level"]) for record in settled] == [
+            (1, "warning"),
+            (2, "error"),
+        ]
+        for record in settled:
+            assert record["traceback"].startswith("Traceback (most recent call last):\n")
+            assert f"in {name}\n" in record["traceback"]
+    (began,) = [record for record in records if record["message"].startswith("worker.started")]
     assert "job_id" not in began
 
 
-class Kept(logging.Handler):
-    """Keeps what is logged, as a handler of the program's own."""
+class LogLines(logging.Handler):
+    """A log handler of the program that keeps the formatted lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,14 +133,14 @@ class Kept(logging.Handler):
 
 
 @pytest.fixture
-def kept() -> Generator[Kept]:
-    handler, root = Kept(), logging.getLogger()
+def log_lines() -> Generator[LogLines]:
+    handler, root = LogLines(), logging.getLogger()
     root.addHandler(handler)
     yield handler
     root.removeHandler(handler)
 
 
-async def test_a_programs_own_lines_carry_the_job_they_are_about(queue: Queue, kept: Kept) -> None:
+async def test_log_lines_of_the_program_name_their_job(queue: Queue, log_lines: LogLines) -> None:
     log = logging.getLogger("shop.orders")
 
     @queue.job
@@ -153,13 +159,13 @@ async def test_a_programs_own_lines_carry_the_job_they_are_about(queue: Queue, k
     def timed() -> None:
         log.warning("timed")
 
-    handles = [await one.enqueue() for one in (waiting, threaded, timed)]
+    handles = [await job.enqueue() for job in (waiting, threaded, timed)]
     async with queue.worker() as worker:
         await worker.run_until_idle()
     log.warning("outside")
-    said = [line for line in kept.lines if line.split()[-1] in "deep threaded timed outside"]
+    lines = [line for line in log_lines.lines if line.split()[-1] in "deep threaded timed outside"]
     first, second, third = (handle.id for handle in handles)
-    assert sorted(said) == sorted(
+    assert sorted(lines) == sorted(
         [
             f"{first} waiting 1 deep",
             f"{first} waiting 1 deep",
@@ -170,8 +176,8 @@ async def test_a_programs_own_lines_carry_the_job_they_are_about(queue: Queue, k
     )
 
 
-async def test_a_formatter_of_the_programs_own_writes_the_traceback(
-    queue: Queue, kept: Kept
+async def test_a_formatter_of_the_program_writes_the_traceback(
+    queue: Queue, log_lines: LogLines
 ) -> None:
     @queue.job(max_attempts=1)
     async def broken() -> None:
@@ -180,20 +186,20 @@ async def test_a_formatter_of_the_programs_own_writes_the_traceback(
     handle = await broken.enqueue()
     async with queue.worker() as worker:
         await worker.run_until_idle()
-    (told,) = [line for line in kept.lines if "job.fail" in line]
-    assert told.startswith(f"{handle.id} broken 1 job.fail id={handle.id} ")
-    assert "\nTraceback (most recent call last):\n" in told
-    assert told.rstrip().endswith("LookupError: not there")
+    (line,) = [line for line in log_lines.lines if "job.fail" in line]
+    assert line.startswith(f"{handle.id} broken 1 job.fail id={handle.id} ")
+    assert "\nTraceback (most recent call last):\n" in line
+    assert line.rstrip().endswith("LookupError: not there")
 
 
-async def test_code_far_below_a_handler_finds_its_job(queue: Queue) -> None:
-    found: list[tuple[str, int]] = []
+async def test_code_called_by_a_handler_finds_its_job(queue: Queue) -> None:
+    jobs_seen: list[tuple[str, int]] = []
 
     def deep() -> None:
         job = current_job()
         assert job is not None
         job.progress(50, "deep")
-        found.append((job.job_type, job.attempt))
+        jobs_seen.append((job.job_type, job.attempt))
 
     @queue.job(backoff=Backoff(first=timedelta()))
     async def outer() -> None:
@@ -207,20 +213,20 @@ async def test_code_far_below_a_handler_finds_its_job(queue: Queue) -> None:
     await threaded.enqueue()
     async with queue.worker() as worker:
         await worker.run_until_idle()
-    assert sorted(found) == [("outer", 1), ("threaded", 1)]
+    assert sorted(jobs_seen) == [("outer", 1), ("threaded", 1)]
     assert current_job() is None
 
 
-async def test_what_a_job_sets_in_its_context_is_not_seen_by_the_next(queue: Queue) -> None:
-    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+async def test_context_variables_of_a_job_are_not_seen_by_the_next(queue: Queue) -> None:
+    tenant: ContextVar[str] = ContextVar("tenant", default="none")
     seen: list[str] = []
 
     @queue.job
-    async def one(n: int) -> None:
+    async def set_tenant(n: int) -> None:
         seen.append(tenant.get())
         tenant.set(f"the tenant of {n}")
 
-    await one.enqueue_many(one.draft(n=n) for n in range(20))
+    await set_tenant.enqueue_many(set_tenant.draft(n=n) for n in range(20))
     async with queue.worker(concurrency=1) as worker:
         await worker.run_until_idle()
-    assert seen == ["nobody"] * 20
+    assert seen == ["none"] * 20

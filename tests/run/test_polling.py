@@ -1,4 +1,4 @@
-"""Polling alone: where LISTEN cannot work, jobs are found and results come all the same."""
+"""Without LISTEN, polling alone finds jobs and results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 from howdah import Queue
 
 
-async def test_a_queue_that_cannot_listen_works_by_looking(dsn: str) -> None:
+async def test_a_queue_that_cannot_listen_works_by_polling(dsn: str) -> None:
     async with Queue(dsn, pgbouncer=True) as queue:
         assert not queue.store.can_listen
 

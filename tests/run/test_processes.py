@@ -1,7 +1,7 @@
-"""Child processes are kept busy, and no job pays for it: none is held up, lost, or run twice.
+"""Child processes are kept busy, and no job is delayed, lost or run twice because of it.
 
-On real children, without a database: each `run` is one attempt, and each call of the handler
-signs the visitors' book.
+The children are real, without a database: each `run` is one attempt, and each call of the handler
+writes a line to a log file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -32,52 +32,52 @@ from howdah.run.process import pool as process_pool
 from howdah.run.process.pool import ProcessPool
 from howdah.run.process.task import ChildDied
 from tests.run import process_jobs
-from tests.support.waiting import DEADLINE, eventually
+from tests.support.waiting import DEADLINE, eventually, wait_until
 
-Visitor = asyncio.Task[dict[str, int]]
+JobTask = asyncio.Task[dict[str, int]]
 
 
-class Gate:
-    """A file that handlers pass when it is open."""
+class FileLock:
+    """A file lock that handlers wait for."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
         self._file = path.open("w")
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
-    def open(self) -> None:
+    def release(self) -> None:
         self._file.close()
 
 
-class House:
-    """Processes, and the book of who was there."""
+class JobRunner:
+    """Runs jobs in a process pool and reads the log that the handlers write."""
 
     def __init__(self, processes: ProcessPool, folder: Path) -> None:
         self.processes = processes
-        self.book = folder / "book"
-        self.book.touch()
+        self.log = folder / "log"
+        self.log.touch()
         self._folder = folder
-        self._gates: list[Gate] = []
+        self._locks: list[FileLock] = []
         self.reports: dict[int, list[object]] = {}
 
-    def gate(self) -> Gate:
-        gate = Gate(self._folder / f"gate{len(self._gates)}")
-        self._gates.append(gate)
-        return gate
+    def lock(self) -> FileLock:
+        lock = FileLock(self._folder / f"lock{len(self._locks)}")
+        self._locks.append(lock)
+        return lock
 
-    def open_gates(self) -> None:
-        for gate in self._gates:
-            gate.open()
+    def release_locks(self) -> None:
+        for lock in self._locks:
+            lock.release()
 
-    def visit(
-        self, n: int, gate: Gate | None = None, *, timeout: float | None = None, **more: Any
-    ) -> Visitor:
-        data = {"book": str(self.book), "n": n, "gate": gate and gate.path, **more}
-        return asyncio.create_task(self._visit(n, data, timeout))
+    def start(
+        self, n: int, lock: FileLock | None = None, *, timeout: float | None = None, **more: Any
+    ) -> JobTask:
+        data = {"log": str(self.log), "n": n, "lock": lock and lock.path, **more}
+        return asyncio.create_task(self._run_logged(n, data, timeout))
 
-    async def _visit(self, n: int, data: object, timeout: float | None) -> dict[str, int]:
+    async def _run_logged(self, n: int, data: object, timeout: float | None) -> dict[str, int]:
         reports = self.reports.setdefault(n, [])
-        returned = await self.run(process_jobs.visit.handler, data, reports, timeout)
+        returned = await self.run(process_jobs.log_and_wait.handler, data, reports, timeout)
         assert returned.result is not None
         return json.loads(returned.result)
 
@@ -91,267 +91,264 @@ class House:
         return ended
 
     def entries(self) -> list[tuple[int, int]]:
-        """Who was there, and in which process."""
-        lines = self.book.read_text().splitlines()
+        """Return the number and the process of each call."""
+        lines = self.log.read_text().splitlines()
         return [(int(n), int(pid)) for n, pid in map(str.split, lines)]
 
-    def visits(self, n: int) -> int:
-        return sum(visitor == n for visitor, _ in self.entries())
+    def calls(self, n: int) -> int:
+        return sum(number == n for number, _ in self.entries())
 
-    async def arrived(self, n: int) -> int:
-        """Wait until this visitor has signed; returns the process."""
-        await eventually(lambda: self.visits(n) == 1)
+    async def begun(self, n: int) -> int:
+        """Wait until this job has begun; returns its process."""
+        await eventually(lambda: self.calls(n) == 1)
         return dict(self.entries())[n]
 
 
 @asynccontextmanager
-async def house(folder: Path, size: int = 1) -> AsyncGenerator[House]:
-    """As many children as there may be, all used to short visits, so that they get some ahead."""
+async def warm_runner(folder: Path, size: int = 1) -> AsyncGenerator[JobRunner]:
+    """Give a full pool whose children ran short jobs, so that they get jobs in advance."""
     pool = ProcessPool(size)
-    opened = House(pool, folder)
+    runner = JobRunner(pool, folder)
     try:
-        first = opened.gate()
-        together = [opened.visit(-1 - n, first) for n in range(size)]
-        await eventually(lambda: len(opened.entries()) == size)
-        first.open()
-        await asyncio.gather(*together)
-        while any(m._pace.limit < 10 for m in pool._minders):  # pyright: ignore[reportPrivateUsage]
-            await asyncio.gather(*(opened.visit(-9) for _ in range(size)))
-        opened.book.write_text("")
-        yield opened
+        first = runner.lock()
+        tasks = [runner.start(-1 - n, first) for n in range(size)]
+        await eventually(lambda: len(runner.entries()) == size)
+        first.release()
+        await asyncio.gather(*tasks)
+        while any(m._prefetch.limit < 10 for m in pool._supervisors):  # pyright: ignore[reportPrivateUsage]
+            await asyncio.gather(*(runner.start(-9) for _ in range(size)))
+        runner.log.write_text("")
+        yield runner
     finally:
         await pool.close()
-        opened.open_gates()
-
-
-def unseen(condition: Callable[[], bool]) -> None:
-    """Wait for something of which the worker hears nothing, because its loop stands still."""
-    until = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+        runner.release_locks()
 
 
 @pytest.fixture
-def no_taking_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what was given ahead stay there, however long the one at work takes."""
+def no_return_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a child keep the jobs that it has in advance, however long the running one takes."""
     monkeypatch.setattr(supervisor, "LONG", 3600.0)
 
 
-@pytest.mark.parametrize("hold_on", [False, True], ids=["sleeping", "holding the interpreter"])
-async def test_a_job_behind_a_long_one_goes_to_a_child_that_is_free(
-    tmp_path: Path, hold_on: bool
+@pytest.mark.parametrize("hold_gil", [False, True], ids=["sleeping", "holding the GIL"])
+async def test_a_job_that_waits_for_a_long_one_moves_to_a_free_child(
+    tmp_path: Path, hold_gil: bool
 ) -> None:
-    async with house(tmp_path, size=2) as home, asyncio.timeout(DEADLINE):
-        one, other = home.gate(), home.gate()
-        long, longish = home.visit(1, one, hold_on=hold_on), home.visit(2, other, hold_on=hold_on)
-        await home.arrived(1)
-        pid = await home.arrived(2)
-        behind = [home.visit(3), home.visit(4)]  # one behind each
-        other.open()
-        assert {visitor["pid"] for visitor in await asyncio.gather(*behind)} == {pid}
-        assert (await longish)["pid"] == pid
-        assert not long.done()
-        one.open()
-        await long
-    assert Counter(n for n, _ in home.entries()) == {1: 1, 2: 1, 3: 1, 4: 1}
+    async with warm_runner(tmp_path, size=2) as runner, asyncio.timeout(DEADLINE):
+        first_lock, second_lock = runner.lock(), runner.lock()
+        first = runner.start(1, first_lock, hold_gil=hold_gil)
+        second = runner.start(2, second_lock, hold_gil=hold_gil)
+        await runner.begun(1)
+        pid = await runner.begun(2)
+        queued = [runner.start(3), runner.start(4)]  # one in each child
+        second_lock.release()
+        assert {task["pid"] for task in await asyncio.gather(*queued)} == {pid}
+        assert (await second)["pid"] == pid
+        assert not first.done()
+        first_lock.release()
+        await first
+    assert Counter(n for n, _ in runner.entries()) == {1: 1, 2: 1, 3: 1, 4: 1}
 
 
-@pytest.mark.usefixtures("no_taking_back")
-async def test_a_timeout_counts_the_work_and_not_the_wait(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        gate = home.gate()
-        before, behind = home.visit(1, gate), home.visit(2, timeout=0.5)
-        pid = await home.arrived(1)
-        await asyncio.sleep(0.8)  # which is the wait, and longer than the timeout
-        gate.open()
-        assert [(await visitor)["pid"] for visitor in (before, behind)] == [pid, pid]
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_a_timeout_counts_the_run_and_not_the_wait(tmp_path: Path) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        lock = runner.lock()
+        before, queued = runner.start(1, lock), runner.start(2, timeout=0.5)
+        pid = await runner.begun(1)
+        await asyncio.sleep(0.8)  # the wait alone is longer than the timeout
+        lock.release()
+        assert [(await task)["pid"] for task in (before, queued)] == [pid, pid]
 
 
-@pytest.mark.usefixtures("no_taking_back")
-async def test_who_is_behind_a_job_that_times_out_does_not_notice(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        slow = home.visit(1, home.gate(), timeout=0.5)
-        behind = [home.visit(2), home.visit(3, timeout=0.5)]
-        pid = await home.arrived(1)
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_a_timeout_does_not_affect_the_jobs_queued_after_it(tmp_path: Path) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        slow = runner.start(1, runner.lock(), timeout=0.5)
+        queued = [runner.start(2), runner.start(3, timeout=0.5)]
+        pid = await runner.begun(1)
         with pytest.raises(TimeoutError):
             await slow
         assert not psutil.pid_exists(pid)
-        assert [visitor["n"] for visitor in await asyncio.gather(*behind)] == [2, 3]
-        assert [n for n, _ in home.entries()] == [1, 2, 3]
+        assert [task["n"] for task in await asyncio.gather(*queued)] == [2, 3]
+        assert [n for n, _ in runner.entries()] == [1, 2, 3]
 
 
-@pytest.mark.usefixtures("no_taking_back")
-async def test_who_is_behind_a_job_that_is_cancelled_keeps_their_turn(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        unwanted = home.visit(1, home.gate())
-        behind = [home.visit(n) for n in range(2, 40)]  # more than are given ahead
-        pid = await home.arrived(1)
-        unwanted.cancel()
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_a_cancellation_keeps_the_order_of_the_jobs_queued_after_it(tmp_path: Path) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        cancelled = runner.start(1, runner.lock())
+        queued = [runner.start(n) for n in range(2, 40)]  # more than a child gets in advance
+        pid = await runner.begun(1)
+        cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await unwanted
-        assert not psutil.pid_exists(pid), "once it is said to be cancelled, it works no more"
-        await asyncio.gather(*behind)
-        assert [n for n, _ in home.entries()] == list(range(1, 40))
+            await cancelled
+        assert not psutil.pid_exists(pid), "a cancelled job runs no more"
+        await asyncio.gather(*queued)
+        assert [n for n, _ in runner.entries()] == list(range(1, 40))
 
 
-@pytest.mark.usefixtures("no_taking_back")
-async def test_who_is_behind_a_job_that_sends_nonsense_does_not_notice(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        gate = home.gate()
-        babbling, behind = home.visit(1, gate, then="babble"), home.visit(2)
-        pid = await home.arrived(1)
-        gate.open()
-        with pytest.raises(ChildDied, match="sent what is no message"):
-            await babbling
-        assert (await behind)["pid"] != pid
-        assert [n for n, _ in home.entries()] == [1, 2]
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_garbage_from_a_job_does_not_affect_the_job_queued_after_it(tmp_path: Path) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        lock = runner.lock()
+        garbled, queued = runner.start(1, lock, then="send_garbage"), runner.start(2)
+        pid = await runner.begun(1)
+        lock.release()
+        with pytest.raises(ChildDied, match="sent bytes that are no message"):
+            await garbled
+        assert (await queued)["pid"] != pid
+        assert [n for n, _ in runner.entries()] == [1, 2]
 
 
-@pytest.mark.usefixtures("no_taking_back")
-async def test_a_job_that_was_taken_and_not_begun_goes_to_another_child(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        gate = home.gate()
-        visitors = [home.visit(1, gate, then="rob"), home.visit(2), home.visit(3)]
-        await home.arrived(1)
-        gate.open()
-        robber, robbed, last = await asyncio.gather(*visitors, return_exceptions=True)
-        assert isinstance(robber, ChildDied)
-        assert isinstance(robbed, dict)
-        assert isinstance(last, dict)
-        assert Counter(n for n, _ in home.entries()) == {1: 1, 2: 1, 3: 1}
-
-
-@pytest.mark.usefixtures("no_taking_back")
-async def test_a_job_that_has_not_begun_is_cancelled_without_killing_anybody(
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_a_job_that_a_dead_child_took_and_did_not_begin_goes_to_another(
     tmp_path: Path,
 ) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        gate = home.gate()
-        before, unwanted, behind = home.visit(1, gate), home.visit(2), home.visit(3)
-        pid = await home.arrived(1)
-        unwanted.cancel()
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        lock = runner.lock()
+        tasks = [runner.start(1, lock, then="steal_next"), runner.start(2), runner.start(3)]
+        await runner.begun(1)
+        lock.release()
+        first, second, third = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(first, ChildDied)
+        assert isinstance(second, dict)
+        assert isinstance(third, dict)
+        assert Counter(n for n, _ in runner.entries()) == {1: 1, 2: 1, 3: 1}
+
+
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_cancelling_a_job_that_has_not_begun_kills_no_child(
+    tmp_path: Path,
+) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        lock = runner.lock()
+        before, cancelled, queued = runner.start(1, lock), runner.start(2), runner.start(3)
+        pid = await runner.begun(1)
+        cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await unwanted
+            await cancelled
         assert not before.done()
-        gate.open()
-        assert [(await visitor)["pid"] for visitor in (before, behind)] == [pid, pid]
-        assert [n for n, _ in home.entries()] == [1, 3]
+        lock.release()
+        assert [(await task)["pid"] for task in (before, queued)] == [pid, pid]
+        assert [n for n, _ in runner.entries()] == [1, 3]
 
 
-@pytest.mark.usefixtures("no_taking_back")
-async def test_of_a_child_that_dies_unseen_only_the_one_at_work_dies(tmp_path: Path) -> None:
-    """It ends one job, begins the next and dies, all while the worker looks elsewhere."""
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        gate = home.gate()
-        ended, begun, behind = home.visit(1, gate), home.visit(2, then="die"), home.visit(3)
-        pid = await home.arrived(1)
-        gate.open()
-        unseen(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_a_child_that_dies_fails_only_the_job_it_ran(tmp_path: Path) -> None:
+    """The child ends one job, begins the next and dies before the worker reads its messages."""
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        lock = runner.lock()
+        ended, begun, queued = runner.start(1, lock), runner.start(2, then="die"), runner.start(3)
+        pid = await runner.begun(1)
+        lock.release()
+        wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
         assert (await ended)["pid"] == pid
         with pytest.raises(ChildDied, match="ended with signal 9"):
             await begun
-        assert (await behind)["pid"] != pid
-        assert [n for n, _ in home.entries()] == [1, 2, 3]
+        assert (await queued)["pid"] != pid
+        assert [n for n, _ in runner.entries()] == [1, 2, 3]
 
 
-@pytest.mark.usefixtures("no_taking_back")
-async def test_a_job_that_has_ended_unseen_is_cancelled_without_killing_anybody(
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_cancelling_a_job_that_has_ended_kills_no_child(
     tmp_path: Path,
 ) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        gate, other = home.gate(), home.gate()
-        ended, begun = home.visit(1, gate), home.visit(2, other)
-        pid = await home.arrived(1)
-        gate.open()
-        unseen(lambda: home.visits(2) == 1)
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        lock, second_lock = runner.lock(), runner.lock()
+        ended, begun = runner.start(1, lock), runner.start(2, second_lock)
+        pid = await runner.begun(1)
+        lock.release()
+        wait_until(lambda: runner.calls(2) == 1)
         ended.cancel()
         with pytest.raises(asyncio.CancelledError):
             await ended
-        other.open()
+        second_lock.release()
         assert (await begun)["pid"] == pid
 
 
-async def test_a_job_that_has_begun_unseen_does_not_begin_again(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        begun = home.visit(1, home.gate())
-        await asyncio.sleep(0)  # in which it is given to the child
-        unseen(lambda: home.visits(1) == 1)
-        home.processes._minders[0].kill()  # pyright: ignore[reportPrivateUsage]
+async def test_a_job_that_has_begun_in_a_killed_child_does_not_begin_again(tmp_path: Path) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        begun = runner.start(1, runner.lock())
+        await asyncio.sleep(0)  # now the child has the job
+        wait_until(lambda: runner.calls(1) == 1)
+        runner.processes._supervisors[0].kill()  # pyright: ignore[reportPrivateUsage]
         with pytest.raises(ChildDied):
             await begun
-        await home.visit(2)
-        assert [n for n, _ in home.entries()] == [1, 2]
+        await runner.start(2)
+        assert [n for n, _ in runner.entries()] == [1, 2]
 
 
-async def test_a_child_that_is_dead_is_missed_though_its_own_child_lives(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
+async def test_a_dead_child_is_noticed_while_its_own_child_lives(tmp_path: Path) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
         with pytest.raises(ChildDied, match="ended with signal 9"):
-            await home.visit(1, home.gate(), then="orphan")
-        assert (await home.visit(2))["n"] == 2
+            await runner.start(1, runner.lock(), then="orphan")
+        assert (await runner.start(2))["n"] == 2
 
 
 async def test_a_child_that_does_not_take_its_job_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "STUCK", 0.2)
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        pid = (await home.visit(1))["pid"]
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        pid = (await runner.start(1))["pid"]
         os.kill(pid, signal.SIGSTOP)
-        assert (await home.visit(2, timeout=0.1 + DEADLINE / 100))["pid"] != pid
-        assert home.visits(2) == 1
+        assert (await runner.start(2, timeout=0.1 + DEADLINE / 100))["pid"] != pid
+        assert runner.calls(2) == 1
 
 
-async def test_progress_goes_to_the_job_at_work(tmp_path: Path) -> None:
-    async with house(tmp_path, size=2) as home, asyncio.timeout(DEADLINE):
-        await asyncio.gather(*(home.visit(n) for n in range(100)))
-        assert {n: home.reports[n] for n in range(100)} == {
+async def test_progress_goes_to_the_job_that_reported_it(tmp_path: Path) -> None:
+    async with warm_runner(tmp_path, size=2) as runner, asyncio.timeout(DEADLINE):
+        await asyncio.gather(*(runner.start(n) for n in range(100)))
+        assert {n: runner.reports[n] for n in range(100)} == {
             n: [protocol.Progress(n, None)] for n in range(100)
         }
 
 
-async def test_what_a_job_leaves_behind_does_not_speak_for_the_next(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        gate, speak, told = home.gate(), home.gate(), tmp_path / "told"
-        data = {"gate": speak.path, "told": str(told)}
-        await home.run(process_jobs.leave_somebody.handler, data, [])
-        following = home.visit(1, gate)
-        await home.arrived(1)
-        speak.open()
-        await eventually(told.exists)
-        gate.open()
+async def test_a_thread_of_an_ended_job_cannot_report_for_the_next_job(tmp_path: Path) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        lock, report_lock, refused = runner.lock(), runner.lock(), tmp_path / "refused"
+        data = {"lock": report_lock.path, "refused": str(refused)}
+        await runner.run(process_jobs.leave_thread.handler, data, [])
+        following = runner.start(1, lock)
+        await runner.begun(1)
+        report_lock.release()
+        await eventually(refused.exists)
+        lock.release()
         await following
-        assert home.reports[1] == [protocol.Progress(1, None)]
+        assert runner.reports[1] == [protocol.Progress(1, None)]
 
 
-@pytest.mark.usefixtures("no_taking_back")
-async def test_a_handler_that_forks_does_not_double_the_jobs_behind_it(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        gate = home.gate()
-        visitors = [home.visit(1, gate, then="fork"), home.visit(2), home.visit(3)]
-        pid = await home.arrived(1)
-        gate.open()
-        assert {visitor["pid"] for visitor in await asyncio.gather(*visitors)} == {pid}
-        assert [n for n, _ in home.entries()] == [1, 2, 3]
+@pytest.mark.usefixtures("no_return_of_jobs")
+async def test_a_handler_that_forks_does_not_double_the_jobs_queued_after_it(
+    tmp_path: Path,
+) -> None:
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        lock = runner.lock()
+        tasks = [runner.start(1, lock, then="fork"), runner.start(2), runner.start(3)]
+        pid = await runner.begun(1)
+        lock.release()
+        assert {task["pid"] for task in await asyncio.gather(*tasks)} == {pid}
+        assert [n for n, _ in runner.entries()] == [1, 2, 3]
 
 
 async def test_a_job_of_any_size_arrives_in_its_turn(tmp_path: Path) -> None:
     sizes = [10, 15_000, 200_000, 10, 100_000, 20_000, 15_000, 15_000, *[15_900] * 20, 10]
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        visitors = [home.visit(n, luggage="x" * size) for n, size in enumerate(sizes)]
-        arrived = await asyncio.gather(*visitors)
-        assert [visitor["luggage"] for visitor in arrived] == sizes
-        assert [n for n, _ in home.entries()] == list(range(len(sizes)))
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        tasks = [runner.start(n, padding="x" * size) for n, size in enumerate(sizes)]
+        results = await asyncio.gather(*tasks)
+        assert [result["padding"] for result in results] == sizes
+        assert [n for n, _ in runner.entries()] == list(range(len(sizes)))
 
 
-@pytest.mark.usefixtures("no_taking_back")
+@pytest.mark.usefixtures("no_return_of_jobs")
 async def test_a_large_job_is_cancelled_like_any_other(tmp_path: Path) -> None:
-    async with house(tmp_path) as home, asyncio.timeout(DEADLINE):
-        large = home.visit(1, home.gate(), luggage="x" * 200_000)
-        await home.arrived(1)
-        following = home.visit(2)
+    async with warm_runner(tmp_path) as runner, asyncio.timeout(DEADLINE):
+        large = runner.start(1, runner.lock(), padding="x" * 200_000)
+        await runner.begun(1)
+        following = runner.start(2)
         await asyncio.sleep(0)
-        assert home.processes._minders[0].load == 1, "nothing is given behind it"  # pyright: ignore[reportPrivateUsage]
+        assert runner.processes._supervisors[0].load == 1, "no job is sent after it"  # pyright: ignore[reportPrivateUsage]
         large.cancel()
         with pytest.raises(asyncio.CancelledError):
             await large
@@ -362,12 +359,12 @@ async def test_a_child_that_cannot_start_costs_one_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = ProcessPool(1)
-    home = House(pool, tmp_path)
+    runner = JobRunner(pool, tmp_path)
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/bin/false")
         with pytest.raises(ChildDied, match="ended with exit code 1"):
-            await home.visit(1)
-    assert (await home.visit(2))["n"] == 2
+            await runner.start(1)
+    assert (await runner.start(2))["n"] == 2
     await pool.close()
 
 
@@ -381,29 +378,29 @@ with socket.socket(fileno=int(sys.argv[1])) as pipe:
 """
 
 
-async def test_a_job_that_no_child_lives_to_begin_fails(
+async def test_a_job_fails_if_children_die_before_they_begin_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = ProcessPool(1)
-    home = House(pool, tmp_path)
+    runner = JobRunner(pool, tmp_path)
     async with asyncio.timeout(DEADLINE):
         with monkeypatch.context() as broken:
             broken.setattr(child_process, "BOOT", DIES_BEFORE_IT_BEGINS)
             with pytest.raises(ChildDied, match="ended with exit code 1"):
-                await home.visit(1)
-        assert (await home.visit(2))["n"] == 2
-        assert [n for n, _ in home.entries()] == [2]
+                await runner.start(1)
+        assert (await runner.start(2))["n"] == 2
+        assert [n for n, _ in runner.entries()] == [2]
         await pool.close()
 
 
-async def test_children_that_end_no_job_are_started_more_and_more_slowly(
+async def test_children_that_end_no_job_are_restarted_with_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[object] = []
     monkeypatch.setattr(process_pool, "FIRST_PAUSE", 3600.0)
     monkeypatch.setattr(process_pool, "LONGEST_PAUSE", 3600.0)
     pool = ProcessPool(1)
-    home = House(pool, tmp_path)
+    runner = JobRunner(pool, tmp_path)
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/bin/false")
         popen: Any = subprocess.Popen
@@ -413,54 +410,54 @@ async def test_children_that_end_no_job_are_started_more_and_more_slowly(
             return popen(*args, **more)
 
         broken.setattr(subprocess, "Popen", counted)
-        visitors = [home.visit(n) for n in range(5)]
+        tasks = [runner.start(n) for n in range(5)]
         await eventually(lambda: pool._pause is not None)  # pyright: ignore[reportPrivateUsage]
-        assert len(started) == 2, "the first may have had bad luck; after the second comes a pause"
-        await eventually(lambda: sum(visitor.done() for visitor in visitors) == 2)
-    pool._go_on()  # pyright: ignore[reportPrivateUsage]
-    left = [visitor for visitor in visitors if not visitor.done()]
-    assert [visitor["n"] for visitor in await asyncio.gather(*left)] == [2, 3, 4]
+        assert len(started) == 2, "the pause begins after the second child"
+        await eventually(lambda: sum(task.done() for task in tasks) == 2)
+    pool._end_pause()  # pyright: ignore[reportPrivateUsage]
+    left = [task for task in tasks if not task.done()]
+    assert [task["n"] for task in await asyncio.gather(*left)] == [2, 3, 4]
     with pytest.raises(ChildDied, match="ended with signal 9"):
-        await home.visit(5, then="die")
-    assert pool._fruitless == 0, "this one had ended jobs before"  # pyright: ignore[reportPrivateUsage]
-    assert all(isinstance(visitor.exception(), ChildDied) for visitor in visitors[:2])
+        await runner.start(5, then="die")
+    assert pool._useless_children == 0, "this child had ended jobs before"  # pyright: ignore[reportPrivateUsage]
+    assert all(isinstance(task.exception(), ChildDied) for task in tasks[:2])
     await pool.close()
 
 
 async def test_closing_leaves_no_child(tmp_path: Path) -> None:
-    async with house(tmp_path, size=2) as home:
-        visitors = [home.visit(1, home.gate()), home.visit(2, home.gate())]
-        pids = [await home.arrived(1), await home.arrived(2)]
+    async with warm_runner(tmp_path, size=2) as runner:
+        tasks = [runner.start(1, runner.lock()), runner.start(2, runner.lock())]
+        pids = [await runner.begun(1), await runner.begun(2)]
     assert not any(map(psutil.pid_exists, pids))
-    for visitor in visitors:
+    for task in tasks:
         with pytest.raises(ChildDied):
-            await visitor
+            await task
 
 
 @pytest.mark.slow
-async def test_whatever_happens_no_job_runs_twice(tmp_path: Path) -> None:
-    """Many jobs, some of which die, time out or are cancelled at any moment."""
-    chance = random.Random(1)
-    fates = chance.choices(["fine", "die", "stay", "cancelled"], [85, 3, 3, 9], k=400)
-    async with house(tmp_path, size=2) as home:
-        visitors: list[Visitor] = []
-        for n, fate in enumerate(fates):
-            gate = home.gate() if fate == "stay" else None
-            then = "die" if fate == "die" else "return"
-            visitors.append(home.visit(n, gate, then=then, timeout=0.3 if gate else None))
-            if fate == "cancelled":
-                asyncio.get_running_loop().call_later(chance.random() / 20, visitors[-1].cancel)
+async def test_no_job_runs_twice_when_others_die_time_out_or_are_cancelled(tmp_path: Path) -> None:
+    """Run many jobs, of which some die, time out or are cancelled at any moment."""
+    rng = random.Random(1)
+    plans = rng.choices(["fine", "die", "stay", "cancelled"], [85, 3, 3, 9], k=400)
+    async with warm_runner(tmp_path, size=2) as runner:
+        tasks: list[JobTask] = []
+        for n, plan in enumerate(plans):
+            lock = runner.lock() if plan == "stay" else None
+            then = "die" if plan == "die" else "return"
+            tasks.append(runner.start(n, lock, then=then, timeout=0.3 if lock else None))
+            if plan == "cancelled":
+                asyncio.get_running_loop().call_later(rng.random() / 20, tasks[-1].cancel)
             if n % 20 == 0:
                 await asyncio.sleep(0)
             if n % 100 == 0:
-                await visitors[chance.randrange(n + 1)] if fates[n] == "fine" else None
-        ended = await asyncio.gather(*visitors, return_exceptions=True)
-        times = Counter(n for n, _ in home.entries())
+                await tasks[rng.randrange(n + 1)] if plans[n] == "fine" else None
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        times = Counter(n for n, _ in runner.entries())
     assert max(times.values()) == 1, "no handler runs twice within one attempt"
     kinds = {"die": ChildDied, "stay": TimeoutError, "fine": dict}
-    for n, (fate, how) in enumerate(zip(fates, ended, strict=True)):
-        if fate == "cancelled":
+    for n, (plan, how) in enumerate(zip(plans, ended, strict=True)):
+        if plan == "cancelled":
             assert isinstance(how, asyncio.CancelledError | dict)
         else:
-            assert isinstance(how, kinds[fate]), (n, fate, how)
+            assert isinstance(how, kinds[plan]), (n, plan, how)
             assert times[n] == 1

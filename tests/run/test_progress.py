@@ -1,4 +1,4 @@
-"""Progress and events: they arrive, in order, all of them, and never drown the database."""
+"""Progress and events all arrive, in order, and do not overload the database."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.support.waiting import eventually
 
 
 async def test_progress_can_be_read_while_the_job_runs(queue: Queue) -> None:
-    gate = asyncio.Event()
+    may_end = asyncio.Event()
 
     @queue.job
     async def work(ctx: JobContext) -> None:
         await ctx.progress(40, "encoding")
         await ctx.emit("frame", {"n": 3})
-        await gate.wait()
+        await may_end.wait()
 
     handle = await work.enqueue()
     async with queue.worker():
@@ -35,15 +35,15 @@ async def test_progress_can_be_read_while_the_job_runs(queue: Queue) -> None:
             )
 
         await eventually(shows)
-        gate.set()
+        may_end.set()
 
 
-async def test_the_last_value_arrives_also_when_the_job_ends_at_once(queue: Queue) -> None:
+async def test_the_last_progress_is_stored_if_the_job_ends_at_once(queue: Queue) -> None:
     @queue.job(max_attempts=1)
     async def quick(ctx: JobContext) -> None:
         for percent in range(0, 78):
             ctx.progress(percent, f"step {percent}")
-        ctx.emit("last word")
+        ctx.emit("last event")
         raise ValueError("and out")
 
     handle = await quick.enqueue()
@@ -74,14 +74,14 @@ async def test_a_follower_sees_every_event_once_in_order_and_the_end_last(queue:
     assert percents[-1] == 100
 
 
-async def test_a_follower_that_was_cut_off_goes_on_without_loss_or_repeat(queue: Queue) -> None:
-    gate = asyncio.Event()
+async def test_a_follower_that_stopped_continues_without_loss_or_repeat(queue: Queue) -> None:
+    may_end = asyncio.Event()
 
     @queue.job
     async def talk(ctx: JobContext) -> None:
         for n in range(10):
             await ctx.emit("line", n)
-        await gate.wait()
+        await may_end.wait()
         for n in range(10, 20):
             await ctx.emit("line", n)
 
@@ -95,7 +95,7 @@ async def test_a_follower_that_was_cut_off_goes_on_without_loss_or_repeat(queue:
                 if event.number == 7:
                     break
         await following.aclose()
-        gate.set()
+        may_end.set()
         rest = [e.number async for e in handle.events(after=7) if isinstance(e, Emitted)]
     assert first == list(range(1, 8))
     assert rest == list(range(8, 21))
@@ -113,7 +113,7 @@ async def test_events_of_a_job_that_ended_long_ago_can_still_be_read(queue: Queu
     assert [type(event) for event in seen] == [Emitted, Progressed, Ended]
 
 
-async def test_a_flood_is_cut_and_the_note_says_by_how_much(queue: Queue) -> None:
+async def test_too_many_events_are_dropped_and_counted(queue: Queue) -> None:
     total = EVENTS_PER_FLUSH * 3 + 17
 
     @queue.job
@@ -132,20 +132,20 @@ async def test_a_flood_is_cut_and_the_note_says_by_how_much(queue: Queue) -> Non
 
 
 REFUSED: list[tuple[Callable[[Any], object], str]] = [
-    (lambda ctx: ctx.progress(101), "progress goes from 0 to 100, not 101"),
-    (lambda ctx: ctx.progress(-1), "progress goes from 0 to 100, not -1"),
-    (lambda ctx: ctx.progress(float("nan")), "progress goes from 0 to 100, not nan"),
-    (lambda ctx: ctx.progress("half"), "progress goes from 0 to 100, not 'half'"),
-    (lambda ctx: ctx.emit("", {}), "the kind of an event is text of 1 to 200 characters"),
+    (lambda ctx: ctx.progress(101), "progress must be from 0 to 100, not 101"),
+    (lambda ctx: ctx.progress(-1), "progress must be from 0 to 100, not -1"),
+    (lambda ctx: ctx.progress(float("nan")), "progress must be from 0 to 100, not nan"),
+    (lambda ctx: ctx.progress("half"), "progress must be from 0 to 100, not 'half'"),
+    (lambda ctx: ctx.emit("", {}), "the kind of an event must be text of 1 to 200 characters"),
     (lambda ctx: ctx.emit("x", float("inf")), "contains inf, which JSON cannot hold"),
     (lambda ctx: ctx.emit("x", "y" * 70_000), "has 70,002 bytes; the limit is 65,536"),
-    (lambda ctx: ctx.progress(1, "a\0b"), "a stage is text"),
+    (lambda ctx: ctx.progress(1, "a\0b"), "a stage must be text"),
 ]
 
 
-@pytest.mark.parametrize(("report", "complaint"), REFUSED)
-async def test_a_report_that_cannot_be_kept_is_refused_in_the_handler(
-    queue: Queue, report: Callable[[JobContext], object], complaint: str
+@pytest.mark.parametrize(("report", "message"), REFUSED)
+async def test_an_invalid_report_is_refused_in_the_handler(
+    queue: Queue, report: Callable[[JobContext], object], message: str
 ) -> None:
     @queue.job(max_attempts=1)
     async def wrong(ctx: JobContext) -> None:
@@ -153,7 +153,7 @@ async def test_a_report_that_cannot_be_kept_is_refused_in_the_handler(
 
     handle = await wrong.enqueue()
     async with queue.worker():
-        with pytest.raises(JobFailed, match=complaint):
+        with pytest.raises(JobFailed, match=message):
             await handle.result(timeout=10)
     job = await handle.job()
     assert (job.progress, job.events_count) == (0, 0)

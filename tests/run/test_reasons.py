@@ -1,4 +1,4 @@
-"""Reasons: whatever is given as one is shown as text; groups of exceptions name their members."""
+"""Any value that is given as a reason is shown as text; exception groups name their members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from howdah import BadInput, Cancel, Fail, JobContext, Queue, Retry, Snooze, State
-from tests.run.hostile_jobs import ClassLies, StrRaises
+from tests.run.hostile_jobs import ClassRaises, StrRaises
 
 
 class Order:
@@ -29,7 +29,7 @@ GIVEN: dict[str, tuple[Any, str]] = {
     "a class": (ValueError, "ValueError"),
     "a dict": ({"code": 7, "why": ["a", None]}, '{"code":7,"why":["a",null]}'),
     "a list": ([1, 2], "[1,2]"),
-    "what JSON does not have": ({"at": Path("a")}, "{'at': PosixPath('a')}"),
+    "not JSON": ({"at": Path("a")}, "{'at': PosixPath('a')}"),
     "a number": (404, "404"),
     "bytes": (b"no", "b'no'"),
     "an object": (Order(), "order 7"),
@@ -44,20 +44,20 @@ def test_any_object_is_a_reason(given: Any, text: str) -> None:
         assert str(outcome) == text
 
 
-def test_no_reason_raises_and_none_is_long() -> None:
-    circle: list[Any] = []
-    circle.append(circle)
+def test_odd_reasons_do_not_raise_and_are_cut() -> None:
+    circular: list[Any] = []
+    circular.append(circular)
     deep: Any = []
     for _ in range(10_000):
         deep = [deep]
-    for odd in (ClassLies(), circle, deep, "x" * 10_000, ["x" * 10_000], "\0\ud800"):
+    for odd in (ClassRaises(), circular, deep, "x" * 10_000, ["x" * 10_000], "\0\ud800"):
         reason = Fail(odd).reason
         assert len(reason) <= 2_000
         reason.encode()
 
 
 @pytest.mark.parametrize("after", ["5m", -1, float("nan"), True, [], object()])
-def test_a_wait_that_is_none_is_still_refused(after: Any) -> None:
+def test_an_invalid_wait_is_refused(after: Any) -> None:
     with pytest.raises(BadInput, match=r"^after in Retry\(…\)"):
         Retry("why", after=after)
     with pytest.raises(BadInput, match=r"^after in Snooze\(…\)"):
@@ -66,12 +66,12 @@ def test_a_wait_that_is_none_is_still_refused(after: Any) -> None:
 
 async def test_a_job_keeps_the_reason_as_text(queue: Queue) -> None:
     @queue.job(max_attempts=1)
-    async def says(ctx: JobContext, how: str) -> object:
+    async def decide(ctx: JobContext, how: str) -> object:
         if how == "fail":
             return Fail({"code": 7})
         raise {"retry": Retry(OSError("away")), "cancel": Cancel(LookupError("no user"))}[how]
 
-    handles = {how: await says.enqueue(how=how) for how in ("fail", "retry", "cancel")}
+    handles = {how: await decide.enqueue(how=how) for how in ("fail", "retry", "cancel")}
     async with asyncio.timeout(60), queue.worker() as worker:
         await worker.run_until_idle()
     ended = {how: (await handle.job()).last_error for how, handle in handles.items()}
@@ -85,17 +85,17 @@ async def test_a_job_keeps_the_reason_as_text(queue: Queue) -> None:
 # ── groups of exceptions ──────────────────────────────────────────────────────────────────
 
 
-async def breaks(error: Exception) -> NoReturn:
+async def raise_error(error: Exception) -> NoReturn:
     raise error
 
 
 async def grouped(*errors: Exception) -> None:
     async with asyncio.TaskGroup() as group:
         for error in errors:
-            group.create_task(breaks(error))
+            group.create_task(raise_error(error))
 
 
-RULED: dict[str, tuple[dict[str, Any], list[Exception], State, str]] = {
+GROUPS: dict[str, tuple[dict[str, Any], list[Exception], State, str]] = {
     "by default it is retried": ({}, [OSError("a")], State.PENDING, "OSError: a (in "),
     "each member would be retried": (
         {"retry_on": OSError},
@@ -138,9 +138,9 @@ RULED: dict[str, tuple[dict[str, Any], list[Exception], State, str]] = {
 }
 
 
-@pytest.mark.parametrize(("rules", "errors", "state", "says"), RULED.values(), ids=list(RULED))
+@pytest.mark.parametrize(("rules", "errors", "state", "message"), GROUPS.values(), ids=list(GROUPS))
 async def test_a_group_is_judged_by_its_members(
-    queue: Queue, rules: dict[str, Any], errors: list[Exception], state: State, says: str
+    queue: Queue, rules: dict[str, Any], errors: list[Exception], state: State, message: str
 ) -> None:
     @queue.job(backoff=3600, **rules)
     async def together() -> None:
@@ -151,13 +151,13 @@ async def test_a_group_is_judged_by_its_members(
         await worker.run_until_idle()
     job = await handle.job()
     assert job.status is state
-    assert (job.last_error or "").startswith(says)
+    assert (job.last_error or "").startswith(message)
 
 
 def test_a_group_of_groups_names_each_member_once() -> None:
     leaf = ValueError("at the bottom")
     group: Any = ExceptionGroup("one", [leaf, leaf])
-    for _ in range(10):  # a thousand ways to one leaf
+    for _ in range(10):  # a thousand paths to one leaf
         group = ExceptionGroup("more", [group, group])
     assert Fail(group).reason == (
         "ValueError: at the bottom (in ExceptionGroup: more (2 sub-exceptions))"

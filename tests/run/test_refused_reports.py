@@ -1,6 +1,6 @@
-"""A report that the database refuses costs its own job at most: all others are written.
+"""A report that the database refuses costs at most its own job: all others are written.
 
-What is refused here is refused by the database itself: a constraint, or a number that is taken.
+The database itself refuses: by a constraint, or because a number is taken.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ async def kinds(handle: Handle[Any]) -> list[str]:
     return [event.kind async for event in handle.events() if isinstance(event, Emitted)]
 
 
-def talking(queue: Queue) -> None:
+def register_talk(queue: Queue) -> None:
     @queue.job
     async def talk(ctx: JobContext, word: str) -> str:
         ctx.emit("before")
@@ -55,7 +55,7 @@ async def enqueued(queue: Queue) -> list[Handle[Any]]:
 async def test_an_event_that_is_refused_fails_its_attempt_and_no_other(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    talking(queue)
+    register_talk(queue)
     await refuse(queue, NO_BAD_EVENTS)
     handles = await enqueued(queue)
     async with asyncio.timeout(60), queue.worker(concurrency=10) as worker:
@@ -77,39 +77,39 @@ async def test_an_event_that_is_refused_fails_its_attempt_and_no_other(
     )
 
 
-async def test_a_refused_event_of_a_job_at_work_is_held_against_it_when_it_ends(
+async def test_a_refused_event_of_a_running_job_fails_it_when_it_ends(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gate = asyncio.Event()
+    may_end = asyncio.Event()
 
     @queue.job
     async def wait(ctx: JobContext, kind: str) -> str:
         ctx.emit(kind)
-        await gate.wait()
+        await may_end.wait()
         return kind
 
     await refuse(queue, NO_BAD_EVENTS)
     bad, good = await wait.enqueue("bad"), await wait.enqueue("good")
-    async with asyncio.timeout(60), queue.worker() as worker:
+    async with asyncio.timeout(60), queue.worker(concurrency=10) as worker:
         await eventually(lambda: "event.refused" in caplog.text)
-        assert len(worker._attempts) == 2, "both go on"  # pyright: ignore[reportPrivateUsage]
-        gate.set()
+        assert worker.free_slots == 8, "both jobs still run"
+        may_end.set()
         await worker.run_until_idle()
     assert (await good.job()).status is State.COMPLETED
     assert await kinds(good) == ["good"]
     assert "its event 'bad' could not be stored" in ((await bad.job()).last_error or "")
-    assert not worker._reports.refused, "and then it is forgotten"  # pyright: ignore[reportPrivateUsage]
+    assert not worker._started().reports.refused, "the refusal is removed"  # pyright: ignore[reportPrivateUsage]
 
 
-async def test_an_event_whose_number_is_taken_ends_no_worker(queue: Queue) -> None:
-    talking(queue)
+async def test_an_event_whose_number_exists_ends_no_worker(queue: Queue) -> None:
+    register_talk(queue)
     taken, other = (
         await queue.enqueue("talk", {"word": "a"}),
         await queue.enqueue("talk", {"word": "b"}),
     )
     await queue.store.fetch(
         "insert into howdah.job_events (job_id, number, kind, attempt, created_at, day) "
-        "select $1, 2, 'of another life', 1, now(), howdah.today()",
+        "select $1, 2, 'of an older run', 1, now(), howdah.today()",
         taken.id,
     )
     async with asyncio.timeout(60), queue.worker() as worker:
@@ -125,16 +125,16 @@ async def test_an_event_whose_number_is_taken_ends_no_worker(queue: Queue) -> No
     [(NO_BAD_STAGES, "progress.refused"), (NO_BAD_STARTS, "start.refused")],
     ids=["progress", "start"],
 )
-async def test_what_can_be_done_without_is_dropped_with_a_line_in_the_log(
+async def test_refused_progress_and_starts_are_dropped_and_logged(
     queue: Queue, caplog: pytest.LogCaptureFixture, sql: str, word: str
 ) -> None:
-    talking(queue)
-    gate = asyncio.Event()
+    register_talk(queue)
+    may_end = asyncio.Event()
 
     @queue.job
     async def linger(ctx: JobContext, stage: str) -> None:
         ctx.progress(50, stage)
-        await gate.wait()
+        await may_end.wait()
 
     await refuse(queue, sql.replace("'talk'", "'linger'").replace("word", "stage"))
     bad, good = await linger.enqueue("bad"), await linger.enqueue("good")
@@ -142,7 +142,7 @@ async def test_what_can_be_done_without_is_dropped_with_a_line_in_the_log(
         await eventually(lambda: word in caplog.text)
         assert str(bad.id) in caplog.text
         await eventually(lambda: shows(good, "good"))
-        gate.set()
+        may_end.set()
         await worker.run_until_idle()
     assert [(await handle.job()).status for handle in (bad, good)] == [State.COMPLETED] * 2
 
@@ -152,24 +152,24 @@ async def shows(handle: Handle[Any], stage: str) -> bool:
     return (job.status, job.current_stage) == (State.RUNNING, stage)
 
 
-async def test_what_was_written_is_not_written_twice_when_the_database_goes_away(
+async def test_events_are_not_written_twice_when_the_connection_is_lost(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch is taken apart, and after its first part the connection is lost."""
+    """A batch is split, and the connection is lost after its first part."""
     from howdah.store import run as store_run
     from howdah.store.errors import Transient
 
-    talking(queue)
+    register_talk(queue)
     await refuse(queue, NO_BAD_EVENTS)
     handles = await enqueued(queue)
-    really, written, failures = store_run.emit, 0, 0
+    original, written, failures = store_run.emit, 0, 0
 
     async def emit(*args: Any) -> Any:
         nonlocal written, failures
         if written and failures < 3:
             failures += 1
             raise Transient("gone for a moment")
-        answer = await really(*args)
+        answer = await original(*args)
         written += 1
         return answer
 
@@ -183,7 +183,7 @@ async def test_what_was_written_is_not_written_twice_when_the_database_goes_away
         assert (await handle.job()).status is (State.FAILED if word == "bad" else State.COMPLETED)
 
 
-async def test_of_many_endings_the_refused_ones_alone_fail(
+async def test_only_the_refused_endings_of_a_batch_fail(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR, "howdah")
@@ -208,7 +208,7 @@ async def test_of_many_endings_the_refused_ones_alone_fail(
     ]
 
 
-async def test_a_job_that_cannot_even_fail_stops_nobody(
+async def test_a_job_whose_failure_is_refused_too_delays_no_other(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     @queue.job

@@ -1,4 +1,4 @@
-"""What a failed attempt leads to: another one, later, or the end."""
+"""After a failed attempt there is another one later, or the job ends."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ async def test_a_job_that_fails_is_tried_again_until_it_succeeds(queue: Queue) -
     ]
     traceback: str = job.errors[0]["traceback"]
     assert "raise ConnectionError" in traceback
-    assert traceback.count('File "') == 1, "it begins at the handler, not in howdah"
+    assert traceback.count('File "') == 1, "the traceback begins at the handler, not in howdah"
 
 
-async def test_after_the_last_attempt_it_has_failed_and_keeps_what_is_known(queue: Queue) -> None:
+async def test_a_job_that_failed_its_last_attempt_keeps_its_data_and_error(queue: Queue) -> None:
     @queue.job(max_attempts=2, backoff=AT_ONCE)
     async def hopeless(ctx: JobContext, n: int) -> None:
         ctx.progress(30, "counting")
@@ -74,14 +74,14 @@ async def test_a_failed_job_can_be_requeued_and_runs_once_more(queue: Queue) -> 
     async with queue.worker():
         with pytest.raises(JobFailed):
             await handle.result(timeout=10)
-        assert not await handle.cancel(), "it has ended, there is nothing to cancel"
+        assert not await handle.cancel(), "an ended job cannot be cancelled"
         fixed = True
         assert await handle.requeue()
         assert await handle.result(timeout=10) == "fine"
     assert (await handle.job()).attempts == 2
 
 
-async def test_without_a_say_of_its_own_a_retry_waits_for_the_backoff(queue: Queue) -> None:
+async def test_a_retry_without_a_delay_waits_for_the_backoff(queue: Queue) -> None:
     @queue.job(backoff=Backoff(first=timedelta(hours=1), jitter=0))
     async def later() -> None:
         raise ValueError("not today")
@@ -96,7 +96,7 @@ async def test_without_a_say_of_its_own_a_retry_waits_for_the_backoff(queue: Que
     assert timedelta(hours=1) <= waits < timedelta(hours=1, minutes=1)
 
 
-async def test_fail_on_ends_at_once_and_retry_on_names_what_is_worth_another_try(
+async def test_fail_on_fails_at_once_and_retry_on_limits_the_retries(
     queue: Queue,
 ) -> None:
     @queue.job(max_attempts=5, backoff=AT_ONCE, retry_on=OSError, fail_on=FileNotFoundError)
@@ -119,27 +119,27 @@ async def test_fail_on_ends_at_once_and_retry_on_names_what_is_worth_another_try
 
 @pytest.mark.parametrize("how", ["raised", "returned"])
 async def test_a_handler_decides_about_its_own_attempt(queue: Queue, how: str) -> None:
-    say = {
+    outcomes = {
         "retry": lambda: Retry("again please", after=timedelta(hours=2)),
         "fail": lambda: Fail("cannot be done"),
-        "cancel": lambda: Cancel("nobody needs it"),
+        "cancel": lambda: Cancel("not needed"),
         "snooze": lambda: Snooze(timedelta(hours=2)),
     }
 
     @queue.job
-    async def decide(what: str) -> object:
+    async def decide(outcome: str) -> object:
         if how == "raised":
-            raise say[what]()
-        return say[what]()
+            raise outcomes[outcome]()
+        return outcomes[outcome]()
 
-    handles = {what: await decide.enqueue(what=what) for what in say}
+    handles = {outcome: await decide.enqueue(outcome=outcome) for outcome in outcomes}
     async with queue.worker() as worker:
         await worker.run_until_idle()
         with pytest.raises(JobFailed, match="cannot be done"):
             await handles["fail"].result(timeout=10)
-        with pytest.raises(JobCancelled, match="nobody needs it"):
+        with pytest.raises(JobCancelled, match="not needed"):
             await handles["cancel"].result(timeout=10)
-    retried, snoozed = [await handles[what].job() for what in ("retry", "snooze")]
+    retried, snoozed = [await handles[outcome].job() for outcome in ("retry", "snooze")]
     assert (retried.status, retried.attempts, retried.last_error) == (
         State.PENDING,
         1,
@@ -178,7 +178,7 @@ async def test_sys_exit_in_a_handler_ends_the_job_and_not_the_worker(queue: Queu
         assert await (await stay.enqueue()).result(timeout=10) == "still here"
 
 
-async def test_something_cancelled_inside_a_handler_is_a_failure_like_any_other(
+async def test_a_cancelled_future_inside_a_handler_is_a_failure(
     queue: Queue,
 ) -> None:
     @queue.job(max_attempts=1)
@@ -201,6 +201,6 @@ def test_backoff_doubles_is_capped_and_spread() -> None:
     assert all(timedelta(seconds=4) <= wait <= timedelta(seconds=12) for wait in spread)
 
 
-def test_a_wait_into_the_past_is_refused() -> None:
-    with pytest.raises(BadInput, match="is less than nothing"):
+def test_a_negative_wait_is_refused() -> None:
+    with pytest.raises(BadInput, match="is negative"):
         Retry(after=-1)

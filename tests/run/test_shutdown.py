@@ -1,4 +1,4 @@
-"""A worker that stops: what runs may end, what does not goes back, nothing is lost."""
+"""When a worker stops, running jobs may end, others are released, and none is lost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.support.waiting import eventually
 ATTEMPTS_BEFORE = 0
 
 
-async def test_what_runs_ends_within_the_grace(queue: Queue) -> None:
-    started, gate = asyncio.Event(), asyncio.Event()
+async def test_running_jobs_may_end_within_the_grace(queue: Queue) -> None:
+    started, may_end = asyncio.Event(), asyncio.Event()
 
     @queue.job
     async def careful() -> str:
         started.set()
-        await gate.wait()
-        return "finished in peace"
+        await may_end.wait()
+        return "completed"
 
     handle = await careful.enqueue()
     waiting = await careful.options(delay=3600).enqueue()
@@ -31,15 +31,15 @@ async def test_what_runs_ends_within_the_grace(queue: Queue) -> None:
     await asyncio.wait_for(started.wait(), timeout=10)
     worker.shut_down()
     late = await careful.enqueue()
-    gate.set()
+    may_end.set()
     await running
-    assert (await handle.job()).result == "finished in peace"
+    assert (await handle.job()).result == "completed"
     assert await late.status() is State.PENDING, "nothing is claimed after the first signal"
     assert await waiting.status() is State.PENDING
-    assert await queue.workers() == [], "it said goodbye"
+    assert await queue.workers() == [], "the worker removed its row"
 
 
-async def test_what_does_not_end_within_the_grace_is_handed_back_uncounted(queue: Queue) -> None:
+async def test_a_job_that_runs_longer_than_the_grace_is_released_uncounted(queue: Queue) -> None:
     started, cancelled = asyncio.Event(), asyncio.Event()
 
     @queue.job
@@ -59,7 +59,7 @@ async def test_what_does_not_end_within_the_grace_is_handed_back_uncounted(queue
     assert (job.status, job.attempts, job.worker_id) == (State.PENDING, ATTEMPTS_BEFORE, None)
 
 
-async def test_asked_twice_it_stops_at_once_and_hands_back(queue: Queue) -> None:
+async def test_a_second_shut_down_stops_at_once_and_releases_jobs(queue: Queue) -> None:
     started = asyncio.Event()
 
     @queue.job
@@ -78,7 +78,7 @@ async def test_asked_twice_it_stops_at_once_and_hands_back(queue: Queue) -> None
     assert (job.status, job.attempts) == (State.PENDING, ATTEMPTS_BEFORE)
 
 
-async def test_every_job_that_ended_is_settled_before_the_worker_is_gone(queue: Queue) -> None:
+async def test_every_job_that_ended_is_settled_before_the_worker_leaves(queue: Queue) -> None:
     ran = 0
 
     @queue.job
@@ -107,21 +107,21 @@ async def test_a_worker_asked_to_stop_before_it_started_stops_at_once(queue: Que
     assert await handle.status() is State.PENDING
 
 
-async def test_a_worker_works_once(queue: Queue) -> None:
+async def test_a_worker_cannot_start_twice(queue: Queue) -> None:
     @queue.job
     async def mail() -> None: ...
 
     worker = queue.worker()
     async with worker:
         pass
-    with pytest.raises(HowdahError, match=r"make another with queue\.worker\(\)"):
+    with pytest.raises(HowdahError, match=r"create another with queue\.worker\(\)"):
         await worker.start()
 
 
-async def test_a_part_that_cannot_be_stopped_does_not_keep_the_others_going(
+async def test_the_heartbeat_ends_even_if_another_part_cannot_be_stopped(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A heart that beats on would say for ever that the worker is there."""
+    """Otherwise the beats would keep a dead worker alive for the others."""
 
     @queue.job
     async def nothing() -> None: ...
@@ -138,6 +138,6 @@ async def test_a_part_that_cannot_be_stopped_does_not_keep_the_others_going(
         listener = next(t for t in asyncio.all_tasks() if t.get_name() == "howdah-listen")
         with pytest.raises(RuntimeError, match="stuck"):
             await worker.stop()
-    [heart] = [thread for thread in started if thread.name == "howdah-heartbeat"]
-    assert not heart.is_alive()
+    [heartbeat] = [thread for thread in started if thread.name == "howdah-heartbeat"]
+    assert not heartbeat.is_alive()
     listener.cancel()

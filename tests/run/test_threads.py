@@ -1,4 +1,4 @@
-"""Calls in threads: as many at once as there may be, in no more threads than are needed."""
+"""Calls in threads: as many at once as allowed, in no more threads than needed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from howdah.run.thread_pool import Call, ThreadPool
 from tests.support.waiting import eventually
 
 
-async def test_calls_that_block_are_all_served_at_once() -> None:
+async def test_calls_that_block_all_run_at_once() -> None:
     threads = ThreadPool(20)
     together = threading.Barrier(20, timeout=10)
-    for _ in range(5):  # with threads that are new, and with threads that sleep
+    for _ in range(5):  # first with new threads, then with sleeping ones
         calls = [threads.submit(together.wait) for _ in range(20)]
         assert sorted(await asyncio.gather(*(call.future for call in calls))) == list(range(20))
     threads.close()
 
 
-async def test_no_more_are_served_at_once_than_there_may_be() -> None:
-    threads, gate = ThreadPool(3), threading.Event()
-    calls = [threads.submit(lambda: gate.wait(10)) for _ in range(3)]
+async def test_no_more_calls_run_at_once_than_the_limit() -> None:
+    threads, may_end = ThreadPool(3), threading.Event()
+    calls = [threads.submit(lambda: may_end.wait(10)) for _ in range(3)]
     fourth = threads.submit(threading.current_thread)
-    await eventually(lambda: len(ours()) == 3)
+    await eventually(lambda: len(pool_threads()) == 3)
     assert not fourth.future.done()
-    gate.set()
-    assert (await fourth.future) in ours()
+    may_end.set()
+    assert (await fourth.future) in pool_threads()
     await asyncio.gather(*(call.future for call in calls))
     threads.close()
 
@@ -40,19 +40,19 @@ async def test_one_call_after_another_needs_one_thread() -> None:
     threads.close()
 
 
-async def test_every_call_is_answered_once_however_many_there_are() -> None:
+async def test_every_one_of_many_calls_is_answered_once() -> None:
     threads = ThreadPool(4)
     calls = [threads.submit(lambda n=n: n) for n in range(2000)]  # type: ignore[misc]
     assert await asyncio.gather(*(call.future for call in calls)) == list(range(2000))
     threads.close()
 
 
-async def test_a_call_that_comes_as_its_thread_falls_asleep_is_served() -> None:
+async def test_a_call_submitted_while_the_thread_goes_to_sleep_is_run() -> None:
     threads = ThreadPool(1)
     late: list[Call] = []
 
     class Waiting(deque[Call]):
-        """Lets a call come in just after the thread has found none: another took the first."""
+        """Submits a call just after the thread has found the queue empty."""
 
         def popleft(self) -> Call:
             call = super().popleft()
@@ -69,7 +69,7 @@ async def test_a_call_that_comes_as_its_thread_falls_asleep_is_served() -> None:
     threads.close()
 
 
-async def test_what_a_call_raises_reaches_whoever_waits() -> None:
+async def test_the_future_raises_the_error_of_the_call() -> None:
     def broken() -> None:
         raise LookupError("not there")
 
@@ -84,29 +84,29 @@ async def test_what_a_call_raises_reaches_whoever_waits() -> None:
     threads.close()
 
 
-async def test_a_call_that_nobody_awaits_any_more_says_when_it_has_ended() -> None:
-    threads, gate, ended = ThreadPool(1), threading.Event(), asyncio.Event()
-    call = threads.submit(lambda: gate.wait(10))
+async def test_a_call_whose_future_is_cancelled_calls_on_end() -> None:
+    threads, may_end, ended = ThreadPool(1), threading.Event(), asyncio.Event()
+    call = threads.submit(lambda: may_end.wait(10))
     call.future.cancel()
     assert not call.ended
-    call.then = ended.set
-    gate.set()
+    call.on_end = ended.set
+    may_end.set()
     async with asyncio.timeout(10):
         await ended.wait()
     assert call.ended
     threads.close()
 
 
-async def test_threads_end_when_they_are_closed_the_busy_ones_after_their_calls() -> None:
-    threads, gate = ThreadPool(2), threading.Event()
+async def test_threads_end_after_close_when_their_calls_have_ended() -> None:
+    threads, may_end = ThreadPool(2), threading.Event()
     await threads.submit(lambda: None).future
-    busy, waiting = threads.submit(lambda: gate.wait(10)), threads.submit(lambda: "served")
+    busy, waiting = threads.submit(lambda: may_end.wait(10)), threads.submit(lambda: "served")
     threads.close()
-    gate.set()
+    may_end.set()
     assert await waiting.future == "served"
     assert await busy.future
-    await eventually(lambda: not ours())
+    await eventually(lambda: not pool_threads())
 
 
-def ours() -> list[threading.Thread]:
-    return [one for one in threading.enumerate() if one.name.startswith("howdah-thread")]
+def pool_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("howdah-thread")]

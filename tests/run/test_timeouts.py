@@ -1,4 +1,4 @@
-"""A timeout really ends the work, as far as the way it runs allows."""
+"""A timeout ends the work, as far as its run mode allows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ async def test_an_async_handler_is_cancelled(queue: Queue) -> None:
         assert cancelled.is_set()
 
 
-async def test_a_timeout_of_the_handlers_own_is_not_taken_for_ours(queue: Queue) -> None:
+async def test_a_timeout_error_of_the_handler_is_not_taken_for_the_job_timeout(
+    queue: Queue,
+) -> None:
     @queue.job(timeout=60, max_attempts=1)
     async def impatient() -> None:
         raise TimeoutError("the other server is slow")
@@ -44,31 +46,31 @@ async def test_a_timeout_of_the_handlers_own_is_not_taken_for_ours(queue: Queue)
 
 
 async def test_a_thread_is_abandoned_its_slot_counted_and_its_result_refused(queue: Queue) -> None:
-    gate, told = threading.Event(), threading.Event()
+    may_end, refused = threading.Event(), threading.Event()
 
     @queue.job(timeout=0.05, max_attempts=1)
     def stuck(ctx: JobContext) -> str:
-        gate.wait(timeout=60)
+        may_end.wait(timeout=60)
         try:
             ctx.progress(90)
         except StaleLease:
-            told.set()
+            refused.set()
         return "too late"
 
     @queue.job
-    async def next_one() -> str:
+    async def next_job() -> str:
         return "ran"
 
     handle = await stuck.enqueue()
     async with queue.worker(concurrency=1) as worker:
         with pytest.raises(JobFailed, match="its thread goes on by itself"):
             await handle.result(timeout=10)
-        following = await next_one.enqueue()
+        following = await next_job.enqueue()
         assert worker.free_slots == 0, "an abandoned thread keeps its slot"
         assert await following.status() is State.PENDING
-        gate.set()
+        may_end.set()
         assert await following.result(timeout=10) == "ran"
-        await eventually(told.is_set)
+        await eventually(refused.is_set)
     job = await handle.job()
     assert (job.status, job.result, job.progress) == (State.FAILED, None, 0)
 

@@ -1,4 +1,4 @@
-"""What is kept of an error reads as Python writes it, from the handler's own frames on."""
+"""The stored traceback has Python's format and begins at the handler's own frames."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def caused() -> NoReturn:
         raise RuntimeError("because of it") from error
 
 
-def beside() -> NoReturn:
+def during_handling() -> NoReturn:
     try:
         plain()
     finally:
@@ -40,7 +40,7 @@ def hidden() -> NoReturn:
     try:
         plain()
     except ValueError:
-        raise LookupError("and no word of the other") from None
+        raise LookupError("without the other") from None
 
 
 def noted() -> NoReturn:
@@ -71,10 +71,10 @@ def in_code() -> NoReturn:
 
 @pytest.mark.parametrize(
     "raises",
-    [plain, deep, caused, beside, hidden, noted, grouped, misspelt, endless, in_code],
+    [plain, deep, caused, during_handling, hidden, noted, grouped, misspelt, endless, in_code],
 )
-def test_a_traceback_reads_as_python_writes_it(raises: Callable[[], NoReturn]) -> None:
-    for _ in range(2):  # when it is new, and when its places are known
+def test_a_traceback_is_formatted_as_by_python(raises: Callable[[], NoReturn]) -> None:
+    for _ in range(2):  # first without cached frames, then with them
         with pytest.raises(Exception) as caught:  # noqa: PT011 - any
             raises()
         error = caught.value
@@ -85,10 +85,10 @@ def test_an_error_that_was_never_raised_has_no_frames() -> None:
     assert traceback_of(ValueError("as a value")) == "ValueError: as a value\n"
 
 
-def test_few_places_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_frames_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: dict[object, str] = {}
-    monkeypatch.setattr(outcome_of, "_FRAMES", 3)
-    monkeypatch.setattr(outcome_of, "_texts", texts)
+    monkeypatch.setattr(outcome_of, "_CACHED_FRAMES", 3)
+    monkeypatch.setattr(outcome_of, "_frame_texts", texts)
     for raises in (plain, deep, noted):
         with pytest.raises(ValueError, match=r"in a line|with a note") as caught:
             raises()

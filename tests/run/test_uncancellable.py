@@ -1,4 +1,4 @@
-"""Handlers that go on although they were cancelled: their attempts end, their slots count."""
+"""Handlers that ignore cancellation: their attempts end, and their slots stay occupied."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ SHORT = timedelta(milliseconds=50)
 
 
 @pytest.fixture(autouse=True)
-def little_time_to_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_cleanup(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "CLEANUP", 0.1)
 
 
-async def swallowed(gate: asyncio.Event) -> None:
-    """Wait for the gate, whatever else happens."""
-    while not gate.is_set():
+async def swallowed(may_end: asyncio.Event) -> None:
+    """Wait for the event and ignore every exception."""
+    while not may_end.is_set():
         try:
-            await gate.wait()
+            await may_end.wait()
         except BaseException:
             continue
 
 
-async def shielded(gate: asyncio.Event) -> None:
-    """Clean up for as long as the gate is closed."""
+async def shielded(may_end: asyncio.Event) -> None:
+    """Clean up until the event is set."""
     try:
         await asyncio.sleep(3600)
     finally:
-        await gate.wait()
+        await may_end.wait()
 
 
 Wait = Callable[[asyncio.Event], Awaitable[None]]
@@ -49,23 +49,23 @@ STUBBORN = pytest.mark.parametrize("wait", [swallowed, shielded])
 
 
 @STUBBORN
-async def test_an_attempt_that_timed_out_is_settled_although_its_handler_goes_on(
+async def test_an_attempt_that_timed_out_is_settled_although_its_handler_runs(
     queue: Queue, wait: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gate, told = asyncio.Event(), asyncio.Event()
+    may_end, refused = asyncio.Event(), asyncio.Event()
 
     @queue.job(timeout=0.05, max_attempts=1)
     async def stubborn(ctx: JobContext) -> str:
         with suppress(asyncio.CancelledError):
-            await wait(gate)
+            await wait(may_end)
         try:
             ctx.progress(90)
         except StaleLease:
-            told.set()
+            refused.set()
         return "too late"
 
     @queue.job
-    async def next_one() -> str:
+    async def next_job() -> str:
         return "ran"
 
     handle = await stubborn.enqueue()
@@ -73,17 +73,17 @@ async def test_an_attempt_that_timed_out_is_settled_although_its_handler_goes_on
         with pytest.raises(JobFailed, match=r"timed out after .*; its handler goes on by itself"):
             await handle.result(timeout=20)
         assert "job.abandoned" in caplog.text
-        assert worker.free_slots == 0, "what goes on keeps its slot"
-        following = await next_one.enqueue()
+        assert worker.free_slots == 0, "a handler that still runs keeps its slot"
+        following = await next_job.enqueue()
         assert await following.status() is State.PENDING
-        gate.set()
+        may_end.set()
         assert await following.result(timeout=20) == "ran"
-        assert told.is_set()
+        assert refused.is_set()
     job = await handle.job()
     assert (job.status, job.result, job.progress) == (State.FAILED, None, 0)
 
 
-async def test_what_a_handler_returns_after_its_time_is_refused(queue: Queue) -> None:
+async def test_the_result_of_a_handler_after_its_timeout_is_refused(queue: Queue) -> None:
     @queue.job(timeout=0.05, max_attempts=1)
     async def late() -> str:
         try:
@@ -99,14 +99,14 @@ async def test_what_a_handler_returns_after_its_time_is_refused(queue: Queue) ->
 
 
 @STUBBORN
-async def test_a_cancelled_job_whose_handler_goes_on_keeps_its_slot_and_no_worker(
+async def test_a_cancelled_job_whose_handler_still_runs_keeps_its_slot(
     queue: Queue, wait: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gate = asyncio.Event()
+    may_end = asyncio.Event()
 
     @queue.job
     async def stubborn() -> str:
-        await wait(gate)
+        await wait(may_end)
         return "too late"
 
     handle = await stubborn.enqueue()
@@ -115,22 +115,22 @@ async def test_a_cancelled_job_whose_handler_goes_on_keeps_its_slot_and_no_worke
         await handle.cancel("not needed")
         await eventually(lambda: "job.abandoned" in caplog.text)
         assert worker.free_slots == 0
-        gate.set()
+        may_end.set()
         await eventually(lambda: worker.free_slots == 1)
     job = await handle.job()
     assert (job.status, job.result) == (State.CANCELLED, None)
 
 
-async def test_an_attempt_that_takes_the_place_of_one_that_goes_on_does_not_take_its_slot(
+async def test_a_second_attempt_does_not_take_the_slot_of_a_first_that_still_runs(
     queue: Queue,
 ) -> None:
-    """The job comes back to the same worker while its first attempt goes on."""
-    gate = asyncio.Event()
+    """The same worker claims the job again while its first attempt runs."""
+    may_end = asyncio.Event()
 
     @queue.job
     async def stubborn(ctx: JobContext) -> int:
         if ctx.attempt == 1:
-            await swallowed(gate)
+            await swallowed(may_end)
         return ctx.attempt
 
     handle = await stubborn.enqueue()
@@ -142,19 +142,19 @@ async def test_an_attempt_that_takes_the_place_of_one_that_goes_on_does_not_take
         )
         assert await handle.result(timeout=20) == 2
         assert worker.free_slots == 1, "the first attempt still runs"
-        gate.set()
+        may_end.set()
         await eventually(lambda: worker.free_slots == 2)
 
 
 @STUBBORN
-async def test_a_leaving_worker_hands_back_what_goes_on_and_says_goodbye(
+async def test_a_stopping_worker_releases_running_jobs_and_removes_its_row(
     queue: Queue, wait: Wait
 ) -> None:
-    gate = asyncio.Event()
+    may_end = asyncio.Event()
 
     @queue.job
     async def stubborn() -> str:
-        await wait(gate)
+        await wait(may_end)
         return "too late"
 
     handle = await stubborn.enqueue()
@@ -163,18 +163,18 @@ async def test_a_leaving_worker_hands_back_what_goes_on_and_says_goodbye(
     job = await handle.job()
     assert (job.status, job.attempts, job.worker_id) == (State.PENDING, 0, None)
     assert await queue.workers() == []
-    gate.set()
+    may_end.set()
     await eventually(lambda: worker.free_slots > 0)
     assert await handle.status() is State.PENDING, "a late return changes nothing"
 
 
-async def test_a_worker_whose_threads_are_all_taken_can_still_leave(queue: Queue) -> None:
+async def test_a_worker_can_stop_while_all_threads_of_asyncio_are_busy(queue: Queue) -> None:
     """Handlers may fill asyncio's own threads with calls that never end."""
-    gate, began = threading.Event(), threading.Semaphore(0)
+    may_end, began = threading.Event(), threading.Semaphore(0)
 
     def block() -> None:
         began.release()
-        gate.wait(60)
+        may_end.wait(60)
 
     @queue.job
     async def hog() -> None:
@@ -186,11 +186,11 @@ async def test_a_worker_whose_threads_are_all_taken_can_still_leave(queue: Queue
             await eventually(lambda: began.acquire(blocking=False))
         assert await queue.workers() == []
     finally:
-        gate.set()
+        may_end.set()
 
 
-async def test_a_worker_that_cannot_hand_back_does_not_say_goodbye(queue: Queue) -> None:
-    """Others notice its silence then, well before `stale_after`."""
+async def test_a_worker_that_cannot_release_its_jobs_keeps_its_row(queue: Queue) -> None:
+    """Other workers then notice its silence, well before `stale_after`."""
 
     @queue.job
     async def stubborn() -> None:
@@ -208,7 +208,7 @@ async def test_a_worker_that_cannot_hand_back_does_not_say_goodbye(queue: Queue)
             "execute function howdah.refuse_release()"
         )
     assert (await handle.job()).worker_id == worker.id
-    assert [one.id for one in await queue.workers()] == [worker.id]
+    assert [row.id for row in await queue.workers()] == [worker.id]
 
 
 PROGRAM = """
@@ -240,7 +240,7 @@ print("ended")
 """
 
 
-def test_a_program_with_a_worker_ends_whatever_its_handlers_do(dsn: str, tmp_path: Path) -> None:
+def test_a_program_with_a_worker_ends_even_if_a_handler_does_not(dsn: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""A worker does what it claims, each job in its way, and says how it ended."""
+"""A worker runs the jobs that it claims, each in its run mode, and records how they ended."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ async def test_the_more_urgent_job_runs_first_and_the_older_one_among_equals(que
         ran.append(name)
 
     await note.options(priority=Priority.BACKFILL).enqueue(name="backfill")
-    await note.enqueue(name="found first")
-    await note.enqueue(name="found second")
-    await note.options(priority=Priority.EXPLICIT).enqueue(name="asked for")
+    await note.enqueue(name="first")
+    await note.enqueue(name="second")
+    await note.options(priority=Priority.EXPLICIT).enqueue(name="explicit")
     async with queue.worker(concurrency=1) as worker:
         await worker.run_until_idle()
-    assert ran == ["asked for", "found first", "found second", "backfill"]
+    assert ran == ["explicit", "first", "second", "backfill"]
 
 
 async def test_no_more_jobs_run_at_once_than_there_are_slots(queue: Queue) -> None:
@@ -63,7 +63,7 @@ async def test_no_more_jobs_run_at_once_than_there_are_slots(queue: Queue) -> No
 
 
 @pytest.mark.parametrize("timeout", [None, 60])
-async def test_whatever_a_plain_function_raises_is_an_ending(
+async def test_every_error_of_a_plain_function_fails_the_job(
     queue: Queue, timeout: float | None
 ) -> None:
     raised = [
@@ -87,13 +87,13 @@ async def test_whatever_a_plain_function_raises_is_an_ending(
 
 
 @pytest.mark.parametrize("timeout", [None, 60])
-async def test_a_plain_function_for_which_there_is_no_thread_fails(
+async def test_a_plain_function_fails_if_no_thread_can_start(
     queue: Queue, monkeypatch: pytest.MonkeyPatch, timeout: float | None
 ) -> None:
     @queue.job(max_attempts=1, timeout=timeout)
     def mail() -> None: ...
 
-    monkeypatch.setattr("threading.Thread.start", not_for_jobs)
+    monkeypatch.setattr("threading.Thread.start", refuse_job_threads)
     handle = await mail.enqueue()
     async with queue.worker():
         with pytest.raises(JobFailed, match="can't start new thread"):
@@ -102,7 +102,7 @@ async def test_a_plain_function_for_which_there_is_no_thread_fails(
 
 @dataclass
 class Fragile:
-    """A payload whose own check raises what nobody expects of a check."""
+    """A payload whose own check raises an unusual error."""
 
     number: int
 
@@ -112,24 +112,24 @@ class Fragile:
 
 
 @pytest.mark.parametrize("run", ["async", "thread", "timed"])
-async def test_a_payload_whose_own_check_breaks_is_an_ending(queue: Queue, run: str) -> None:
-    """Neither the worker is lost nor the slot, whoever sent it."""
+async def test_a_payload_whose_own_check_raises_fails_the_job(queue: Queue, run: str) -> None:
+    """The job fails, and the worker and the slot are kept."""
     if run == "async":
 
         @queue.job(name="fragile")
-        async def alone(one: Fragile) -> str:
+        async def in_the_loop(payload: Fragile) -> str:
             return "ran"
     else:
 
         @queue.job(name="fragile", timeout=60 if run == "timed" else None)
-        def in_a_thread(one: Fragile) -> str:
+        def in_a_thread(payload: Fragile) -> str:
             return "ran"
 
     with pytest.raises(BadInput, match="does not fit fragile: KeyError: 7"):
-        await queue.enqueue("fragile", {"one": {"number": 7}})
+        await queue.enqueue("fragile", {"payload": {"number": 7}})
     async with Queue(queue.store.shown_dsn) as other_release:
         ids = [
-            (await other_release.enqueue("fragile", {"one": {"number": number}})).id
+            (await other_release.enqueue("fragile", {"payload": {"number": number}})).id
             for number in (7, 0)
         ]
     bad, good = map(queue.handle, ids)
@@ -142,7 +142,7 @@ async def test_a_payload_whose_own_check_breaks_is_an_ending(queue: Queue, run: 
 START = threading.Thread.start
 
 
-def not_for_jobs(thread: threading.Thread) -> None:
+def refuse_job_threads(thread: threading.Thread) -> None:
     if thread.name.startswith("howdah-thread"):
         raise RuntimeError("can't start new thread")
     START(thread)
@@ -173,12 +173,12 @@ async def test_a_process_handler_runs_in_another_process(dsn: str) -> None:
             results = [await handle.result(timeout=30) for handle in handles]
         job = await handles[0].job()
     assert {r["pid"] for r in results} != {os.getpid()}
-    assert len({r["pid"] for r in results}) == 1, "a child serves one job after another"
+    assert len({r["pid"] for r in results}) == 1, "one child runs one job after another"
     assert [r["n"] for r in results] == [0, 1, 2]
     assert (job.current_stage, job.events_count) == ("in a child", 1)
 
 
-async def test_a_process_that_dies_is_an_attempt_that_failed(dsn: str) -> None:
+async def test_a_process_that_dies_fails_the_attempt(dsn: str) -> None:
     async with process_jobs.queue_at(dsn) as queue:
         handle = await queue.enqueue("die", max_attempts=1)
         after = await queue.enqueue("whoami", {"n": 1})
@@ -188,7 +188,7 @@ async def test_a_process_that_dies_is_an_attempt_that_failed(dsn: str) -> None:
             assert (await after.result(timeout=30))["n"] == 1
 
 
-async def test_a_process_handler_says_retry_and_raises_like_any_other(dsn: str) -> None:
+async def test_a_process_handler_can_retry_and_raise(dsn: str) -> None:
     async with process_jobs.queue_at(dsn) as queue:
         retried = await queue.enqueue("second_time")
         raised = await queue.enqueue("raises", max_attempts=1)
@@ -199,12 +199,12 @@ async def test_a_process_handler_says_retry_and_raises_like_any_other(dsn: str) 
         assert "in raises" in (await raised.job()).errors[0]["traceback"]
 
 
-async def test_a_type_nobody_here_knows_is_left_for_those_who_do(queue: Queue) -> None:
+async def test_a_worker_does_not_claim_unknown_types(queue: Queue) -> None:
     @queue.job
     async def known() -> None: ...
 
     await known.enqueue()
-    other = await queue.enqueue("somebody else's")
+    other = await queue.enqueue("unknown")
     async with queue.worker() as worker:
         await worker.run_until_idle()
     assert await other.status() is State.PENDING
@@ -244,7 +244,7 @@ async def test_arguments_arrive_as_the_types_the_function_names(queue: Queue) ->
     assert seen == [moment, [Point(1, 2)], None]
 
 
-async def test_a_delayed_job_runs_when_its_time_has_come_and_not_before(queue: Queue) -> None:
+async def test_a_delayed_job_runs_when_it_is_due_and_not_before(queue: Queue) -> None:
     ran = asyncio.Event()
 
     @queue.job
@@ -256,35 +256,33 @@ async def test_a_delayed_job_runs_when_its_time_has_come_and_not_before(queue: Q
         await worker.run_until_idle()
         assert not ran.is_set()
         assert await handle.status() is State.PENDING
-        await queue.store.fetch(
-            "update howdah.jobs set run_at = now() where id = $1", handle.id
-        )  # its time has come
+        await queue.store.fetch("update howdah.jobs set run_at = now() where id = $1", handle.id)
         await asyncio.wait_for(ran.wait(), timeout=10)
 
 
-async def test_a_claimed_job_that_cannot_start_is_handed_back(queue: Queue) -> None:
-    """Fast jobs fill the buffer; then slow ones take every slot, and the rest must go back."""
-    gate = asyncio.Event()
+async def test_a_claimed_job_that_cannot_start_is_released(queue: Queue) -> None:
+    """Fast jobs fill the buffer; then slow ones take every slot, and the rest is released."""
+    may_end = asyncio.Event()
 
     @queue.job
     async def fast() -> None: ...
 
     @queue.job
     async def slow() -> None:
-        await gate.wait()
+        await may_end.wait()
 
     await fast.enqueue_many(fast.options(priority=150).draft() for _ in range(3000))
     await slow.enqueue_many(slow.draft() for _ in range(500))
 
     async def only_the_running_are_held() -> bool:
-        """Nothing is held that does not run, and the worker expects no more of the fast kind."""
+        """Only running jobs are held, and all others are pending."""
         return (await queue.counts()).get("slow") == {State.RUNNING: 10, State.PENDING: 490}
 
     async with queue.worker(concurrency=10):
         await eventually(only_the_running_are_held)
         waiting = await queue.jobs(status="pending", limit=500)
-        assert {job.attempts for job in waiting} == {0}, "handing back does not count as an attempt"
-        gate.set()
+        assert {job.attempts for job in waiting} == {0}, "a release does not count as an attempt"
+        may_end.set()
 
 
 async def test_a_result_that_is_not_json_fails_the_job_clearly(queue: Queue) -> None:
@@ -299,21 +297,21 @@ async def test_a_result_that_is_not_json_fails_the_job_clearly(queue: Queue) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "message"),
     [
-        ({"concurrency": 0}, "concurrency lies between 1 and 10000"),
-        ({"batch_size": -1}, "batch_size lies between 1 and 10000"),
-        ({"poll": timedelta()}, "poll must be longer than nothing"),
-        ({"job_types": ["nobody"]}, "no function is registered for job type 'nobody'"),
+        ({"concurrency": 0}, "concurrency must be between 1 and 10000"),
+        ({"batch_size": -1}, "batch_size must be between 1 and 10000"),
+        ({"poll": timedelta()}, "poll must be longer than 0"),
+        ({"job_types": ["unknown"]}, "no function is registered for job type 'unknown'"),
     ],
 )
-async def test_a_worker_refuses_options_that_make_no_sense(
-    queue: Queue, options: dict[str, object], complaint: str
+async def test_a_worker_refuses_invalid_options(
+    queue: Queue, options: dict[str, object], message: str
 ) -> None:
     @queue.job
     async def known() -> None: ...
 
-    with pytest.raises(BadInput, match=complaint):
+    with pytest.raises(BadInput, match=message):
         queue.worker(**options)  # pyright: ignore[reportArgumentType]
 
 

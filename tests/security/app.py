@@ -19,7 +19,7 @@ queue = Queue()
 
 @queue.job(run="process", max_attempts=1)
 def in_a_process(ctx: JobContext) -> None:
-    """Say which process this is, then take for ever."""
+    """Report the process id, then sleep for ever."""
     ctx.emit("pid", os.getpid())
     time.sleep(3600)
 
@@ -30,33 +30,33 @@ async def fails() -> None:
 
 
 @queue.job(run="process")
-def tells(said: str) -> None:
-    """Write something of one's own into the pipe to the worker, and wait for what comes of it."""
-    os.write(int(sys.argv[1]), bytes.fromhex(said))
+def write_to_pipe(message: str) -> None:
+    """Write raw bytes into the pipe to the worker, then wait."""
+    os.write(int(sys.argv[1]), bytes.fromhex(message))
     time.sleep(3600)
 
 
 @queue.job(run="process", max_attempts=1)
-def tells_and(said: str, then: str) -> str:
-    """Write something of one's own into the pipe to the worker, and go on as if nothing was."""
-    for piece in said.split():
+def write_to_pipe_and_end(message: str, then: str) -> str:
+    """Write raw bytes into the pipe to the worker, then continue normally."""
+    for piece in message.split():
         with socket.socket(fileno=os.dup(int(sys.argv[1]))) as pipe:
             pipe.sendall(zlib.decompress(base64.b64decode(piece)))
     if then == "die":
         os._exit(3)
     if then == "wait":
         time.sleep(0.1)
-    return "told"
+    return "done"
 
 
 @queue.job(run="process")
-def says(n: int) -> int:
+def echo(n: int) -> int:
     return n
 
 
 def queue_at(dsn: str) -> Queue:
-    """Return a queue on another database that knows the functions with a process of their own."""
+    """Return a queue on another database with the functions that run in a process."""
     other = Queue(dsn)
-    for job in (tells, tells_and, says):
+    for job in (write_to_pipe, write_to_pipe_and_end, echo):
         other.job(run="process", max_attempts=job.handler.rules.max_attempts)(job.function)
     return other

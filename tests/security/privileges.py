@@ -1,7 +1,7 @@
-"""Privileges: who may do what, stated once for everything that stands in the schema.
+"""Privileges: the expected rights of each role, for every object in the schema.
 
-`test_privileges.py` compares this with the catalog and tries it. A function, a table, a sequence
-or a type that is not named here turns that test red: whoever adds one says here whom it is for.
+`test_privileges.py` compares this with the catalog and tries it. A function, table, sequence or
+type that is missing here fails that test: add it here with the roles that may use it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "clone(uuid[])": _worker,
     "delete(uuid[])": _worker,
     "drain(text)": _worker,
-    # look
+    # queries
     "measured(timestamp with time zone)": _readers,
     "measured_by_minute(timestamp with time zone)": _readers,
     "lane_counts(integer,integer,text)": _readers,
@@ -99,12 +99,12 @@ FUNCTIONS: dict[str, set[str]] = {
     "today()": _readers,
     "clock()": {PRODUCER, WORKER, OBSERVER},
     "option(text)": {PRODUCER, WORKER, OBSERVER},
-    # the inside of the settling verbs, which asks for no lease
+    # internal to the settling verbs, without a check of the lease
     "finish(text,text,uuid[],integer[],text[],text[],jsonb[],interval[],boolean,boolean)": _no_role,
-    # the inside of claim, which runs with its plans
+    # internal to claim
     "peek_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
     "lock_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
-    # triggers: PostgreSQL refuses to call them, whoever asks
+    # triggers: PostgreSQL lets no role call them
     "take_plain_insert()": _worker,
     "take_plain_update()": _worker,
     "take_plain_revival()": _worker,
@@ -112,10 +112,10 @@ FUNCTIONS: dict[str, set[str]] = {
     "notify_plain_update()": _worker,
 }
 
-# What is not asked but called.
+# Called with CALL, not with SELECT.
 PROCEDURES = {"enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)"}
 
-# What a producer may say of a job, and what a worker may change of one by plain SQL.
+# Columns that a producer may write, and that a worker may change by plain SQL.
 ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "trace"}
 SETTLED = {
     *("status", "progress", "current_stage", "worker_id", "claimed_at", "started_at"),
@@ -123,7 +123,7 @@ SETTLED = {
 }
 ALL = {"*"}
 
-# relation → privilege → role → columns. A day stands for every day.
+# relation → privilege → role → columns. One day partition represents all.
 RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
     "jobs": {
         "select": {WORKER: ALL, OBSERVER: ALL},
@@ -152,11 +152,11 @@ SEQUENCES: dict[str, dict[str, set[str]]] = {
     "waits_for_disk": {},
 }
 
-# A domain may be used by anybody who may name it: it checks a value and runs nothing else.
+# Every role may use a domain: it only checks a value.
 TYPES = {
     *("job_status", "job_name", "worker_name", "instant"),
     *("json_object", "json_value", "long_text", "percent", "attempts_made", "attempts_allowed"),
 }
 
-# The only functions that put a statement together out of text, and what they put into it.
+# The only functions that build a statement from text, and their placeholders.
 WRITES_STATEMENTS = {"prepare_days(integer)", "prune(interval)"}

@@ -1,4 +1,4 @@
-"""Server: a PostgreSQL on a TCP port that asks for a password, and speaks TLS if it is told to."""
+"""Server: a PostgreSQL on a TCP port with a password, and with TLS on request."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stories.server import PgServer
-from tools.test_matrix import NotToBeHad, binaries
+from tests.support.postgres_server import PgServer
+from tools.test_matrix import VersionUnavailable, binaries
 
 SSL = "--with-openssl"
 
@@ -36,7 +36,7 @@ def binaries_with_tls() -> Path:
             return folder
     try:
         folder = binaries("18.6.0")
-    except NotToBeHad as problem:
+    except VersionUnavailable as problem:
         pytest.skip(f"TLS NOT TESTED: no PostgreSQL with OpenSSL here, and {problem}")
     if not _speaks_tls(folder):
         pytest.skip(f"TLS NOT TESTED: {folder} was built without OpenSSL")

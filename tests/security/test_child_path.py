@@ -1,7 +1,7 @@
-"""A process handler's child imports howdah and what it needs from where the worker did.
+"""A child process imports howdah and its dependencies from where the worker did.
 
-The folder a service runs in may hold files of any name: what somebody uploads, unpacks or names
-carelessly must not run in place of howdah's own modules or Python's.
+The working directory may hold files of any name. None of them may run in place of howdah's own
+modules or Python's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from howdah import Queue
 from tests.cli.support import environment
 
-# Every module that Python has here, and what howdah needs.
+# Every module of the standard library, and the dependencies of howdah.
 NAMES = sorted(
     {name for name in sys.stdlib_module_names if name != "__main__" and find_spec(name)}
     | {"howdah", "msgspec", "asyncpg", "click", "rich", "uvloop", "sitecustomize"}
@@ -53,16 +53,16 @@ async def awaits() -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder in which every module would leave a mark if it were imported."""
-    made = tmp_path / "service folder"
-    made.mkdir()
+    folder_path = tmp_path / "service folder"
+    folder_path.mkdir()
     for name in NAMES:
         mark = tmp_path / f"{name}.mark"
-        (made / f"{name}.py").write_text(
+        (folder_path / f"{name}.py").write_text(
             f"open({str(mark)!r}, 'w').close()\nraise SystemExit(77)\n"
         )
-    (made / "service.py").write_text(SERVICE)
-    (made / "beside.py").write_text("def double(n):\n    return 2 * n\n")
-    return made
+    (folder_path / "service.py").write_text(SERVICE)
+    (folder_path / "beside.py").write_text("def double(n):\n    return 2 * n\n")
+    return folder_path
 
 
 def marks(folder: Path) -> set[str]:
@@ -72,21 +72,21 @@ def marks(folder: Path) -> set[str]:
 async def outcomes(queue: Queue) -> list[Any]:
     done = [await queue.enqueue("work", {"n": n}) for n in range(3)]
     failed, awaited = await queue.enqueue("fails"), await queue.enqueue("awaits")
-    found: list[Any] = [await handle.result(timeout=60) for handle in [*done, awaited]]
+    results: list[Any] = [await handle.result(timeout=60) for handle in [*done, awaited]]
     with pytest.raises(Exception, match="ValueError: as it should"):
         await failed.result(timeout=60)
-    return found
+    return results
 
 
-def test_a_mark_is_left_by_what_is_imported(folder: Path) -> None:
-    """As `python -m` would: the folder comes before everything."""
+def test_an_imported_module_leaves_a_mark(folder: Path) -> None:
+    """With `python -m` the folder comes first, so the test below can fail."""
     done = subprocess.run([sys.executable, "-m", "msgspec"], cwd=folder, timeout=60)
     assert done.returncode == 77
     assert marks(folder)
 
 
 HOWDAH = str(Path(sys.executable).with_name("howdah"))
-OF_A_PROGRAM = """
+PROGRAM = """
 import asyncio, sys
 sys.path.append(sys.argv[1])
 from service import queue
@@ -94,13 +94,13 @@ asyncio.run(queue.worker(processes=1).run())
 """
 
 
-@pytest.mark.parametrize("way", ["howdah worker", "a program"])
-async def test_nothing_in_the_folder_of_a_service_runs_in_its_children(
-    queue: Queue, dsn: str, folder: Path, tmp_path: Path, way: str
+@pytest.mark.parametrize("start", ["howdah worker", "a program"])
+async def test_no_module_of_the_working_directory_runs_in_a_child(
+    queue: Queue, dsn: str, folder: Path, tmp_path: Path, start: str
 ) -> None:
     command = [HOWDAH, "worker", "service:queue", "--processes", "1"]
-    if way == "a program":
-        (tmp_path / "program.py").write_text(OF_A_PROGRAM)
+    if start == "a program":
+        (tmp_path / "program.py").write_text(PROGRAM)
         command = [sys.executable, str(tmp_path / "program.py"), str(folder)]
     process = subprocess.Popen(command, cwd=folder, env=environment(HOWDAH_DSN=dsn))
     try:

@@ -1,9 +1,9 @@
-"""Data is never run: not unpickled, not evaluated, not pasted into a statement.
+"""Data is never executed: not unpickled, not evaluated, not pasted into a statement.
 
-Three proofs. The source holds no word that could do it, apart from the places named here with the
-reason they are safe. The pipe and the tray between a worker and its children carry JSON, and what
-is not the JSON they expect ends that child and nothing else. And in SQL, only the functions that
-make and drop a day's table put statements together, out of names that are theirs.
+There are three proofs. The source has no call that could do it, except the places that are named
+here with the reason. The pipe and the inbox between a worker and its children carry JSON, and
+anything else ends only that child. In SQL, only the functions that create and drop a day's table
+build statements, from their own names.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tests.support import Database
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src" / "howdah"
 
-# What turns data into code, or is one step away from it.
+# Calls that turn data into code, or that come close to it.
 MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "yaml", "code", "runpy"}
 CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 METHODS = {"system", "popen", "getoutput", "getstatusoutput", "import_module", "exec_module"}
 
-# Where a name that stands in a job or on a command line leads to code, and why that is meant.
-MEANT = {
+# Places where a name in a job or on a command line selects code, and the reason.
+ALLOWED = {
     ("run/process/child_main.py", "import_module"): "the worker names its own handler's module",
     ("run/process/child_main.py", "exec_module"): "the file the worker itself was started from",
     ("cli/load.py", "import_module"): "the module that `howdah worker MODULE:QUEUE` names",
@@ -50,8 +50,8 @@ def trees() -> Iterator[tuple[str, ast.Module]]:
         yield str(path.relative_to(SOURCE)), ast.parse(path.read_text(encoding="utf-8"))
 
 
-def dangers(tree: ast.Module) -> Iterator[str]:
-    """Every name in a module that can make code of data."""
+def dangerous_names(tree: ast.Module) -> Iterator[str]:
+    """Yield every name in a module that can turn data into code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] in MODULES)
@@ -73,9 +73,9 @@ def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def test_nothing_in_the_source_makes_code_of_data() -> None:
-    found = {(path, name) for path, tree in trees() for name in dangers(tree)}
-    assert found == set(MEANT)
+def test_no_code_in_the_source_turns_data_into_code() -> None:
+    uses = {(path, name) for path, tree in trees() for name in dangerous_names(tree)}
+    assert uses == set(ALLOWED)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_nothing_in_the_source_makes_code_of_data() -> None:
         "importlib.import_module(x)",
     ],
 )
-def test_the_scan_sees_what_it_looks_for(code: str) -> None:
-    assert list(dangers(ast.parse(code)))
+def test_the_scan_detects_dangerous_code(code: str) -> None:
+    assert list(dangerous_names(ast.parse(code)))
 
 
-def test_no_statement_of_the_source_has_a_value_pasted_in() -> None:
-    """An f-string with SQL in it may only name our own columns and conditions."""
+def test_no_value_is_formatted_into_an_sql_statement() -> None:
+    """An f-string with SQL may only contain our own columns and conditions."""
     sql = re.compile(r"(?i)\b(select|insert into|update|delete from|alter|copy)\s")
     pasted: set[tuple[str, str]] = set()
     for path, tree in trees():
@@ -112,23 +112,22 @@ def test_no_statement_of_the_source_has_a_value_pasted_in() -> None:
                 holes = [part for part in node.values if isinstance(part, ast.FormattedValue)]
                 pasted |= {(path, ast.unparse(hole.value)) for hole in holes}
     assert pasted <= {
-        ("store/ask.py", "JOB_COLUMNS"),
-        ("store/engine_files.py", "tables()"),
-        ("store/ask.py", "' and '.join(where)"),
+        ("store/watch.py", "JOB_COLUMNS"),
+        ("store/engine_files.py", "tables_fingerprint()"),
         ("store/claim.py", "JOB_COLUMNS"),
         ("store/claim.py", "_CLAIM_COLUMNS"),
         ("store/engine_files.py", "SCHEMA_NUMBER"),
         ("store/engine_files.py", "COMPATIBLE_FROM"),
         ("store/engine_files.py", "fingerprint()"),
     }
-    assert ("store/ask.py", "JOB_COLUMNS") in pasted, "the scan sees such strings"
+    assert ("store/watch.py", "JOB_COLUMNS") in pasted, "the scan sees such strings"
 
 
 # ── SQL ──
 
 
 @pytest.mark.engine
-def test_only_two_functions_write_statements_and_they_quote(shared_db: Database) -> None:
+def test_only_two_sql_functions_build_statements_and_they_quote(shared_db: Database) -> None:
     shared_db.execute("set search_path = public")
     bodies = {
         row["name"].removeprefix("howdah."): row["body"]
@@ -145,13 +144,13 @@ def test_only_two_functions_write_statements_and_they_quote(shared_db: Database)
             assert statement.strip().startswith("format('")
             holes = re.findall(r"%(?:\d\$)?(.)", statement)
             assert holes
-            assert set(holes) <= {"I", "L"}, "a name or a literal, never text as it is"
+            assert set(holes) <= {"I", "L"}, "placeholders must quote their value"
 
 
 # ── the pipe ──
 
 
-class Trap:
+class Exploit:
     """Runs a command when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
@@ -167,12 +166,12 @@ def framed(body: bytes) -> bytes:
 
 def hostile_bodies(path: Path) -> list[bytes]:
     return [
-        pickle.dumps(Trap(path)),
+        pickle.dumps(Exploit(path)),
         b"",
         b"null",
         b"[]",
         b"{}",
-        b'{"type": "do"}',
+        b'{"type": "run"}',
         b'{"type": "begin", "path": 5, "main": null}',
         b"\xff\xfe",
         b"[" * 100_000,
@@ -180,58 +179,60 @@ def hostile_bodies(path: Path) -> list[bytes]:
     ]
 
 
-def test_a_trap_is_a_trap(tmp_path: Path) -> None:
-    pickle.loads(pickle.dumps(Trap(tmp_path / "sprung")))
+def test_the_exploit_works_if_it_is_unpickled(tmp_path: Path) -> None:
+    pickle.loads(pickle.dumps(Exploit(tmp_path / "sprung")))
     assert (tmp_path / "sprung").exists()
 
 
-@pytest.mark.parametrize("way", ["pipe", "tray"])
+@pytest.mark.parametrize("channel", ["pipe", "inbox"])
 @pytest.mark.parametrize("nth", range(10))
-def test_a_hostile_message_to_a_child_runs_nothing(tmp_path: Path, nth: int, way: str) -> None:
-    """A real child, started as a worker starts it, told something else than a job."""
+def test_a_hostile_message_to_a_child_is_not_executed(
+    tmp_path: Path, nth: int, channel: str
+) -> None:
+    """A real child, started as a worker starts it, gets an invalid message."""
     sprung = tmp_path / "sprung"
     body = hostile_bodies(sprung)[nth]
     ours, theirs = socket.socketpair()
-    tray = Inbox()
-    with ours, theirs, closing(tray):
+    inbox = Inbox()
+    with ours, theirs, closing(inbox):
         child = subprocess.Popen(
-            command(theirs.fileno(), tray.fileno),
-            pass_fds=[theirs.fileno(), tray.fileno],
+            command(theirs.fileno(), inbox.fileno),
+            pass_fds=[theirs.fileno(), inbox.fileno],
             stderr=subprocess.PIPE,
         )
         theirs.close()
         ours.sendall(protocol.frame(protocol.Begin(path=sys.path, main=None)))
         ready = ours.recv(1000)
         assert b'"ready"' in ready
-        if way == "pipe" or not tray.lay(body):  # which has no room for the longest
+        if channel == "pipe" or not inbox.put(body):  # the longest does not fit into the inbox
             ours.sendall(framed(body))
-        elif not body:  # on the tray that means: look into the pipe
+        elif not body:  # an empty inbox message means: read the pipe
             ours.sendall(framed(b"nothing there either"))
         try:
             child.communicate(timeout=30)
         finally:
             child.kill()
             child.wait()
-        assert child.returncode == 1, "it ends by itself"
+        assert child.returncode == 1, "the child exits with an error"
     assert not sprung.exists()
 
 
 @pytest.mark.parametrize("nth", range(11))
-async def test_a_hostile_message_from_a_child_runs_nothing_and_costs_one_attempt(
+async def test_a_hostile_message_from_a_child_is_not_executed_and_costs_one_attempt(
     dsn: str, tmp_path: Path, nth: int
 ) -> None:
-    """A job's code owns its process. What it writes into the pipe may only hurt itself."""
-    sprung = tmp_path / "sprung"
-    endless = b"\xff\xff\xff\xff and no more"  # a message of 4 GB, by its first word
-    said = [*map(framed, hostile_bodies(sprung)), endless][nth].hex()
+    """A job controls its process. Its messages may only affect its own attempt."""
+    executed = tmp_path / "sprung"
+    endless = b"\xff\xff\xff\xff and no more"  # its header announces 4 GB
+    message = [*map(framed, hostile_bodies(executed)), endless][nth].hex()
     queue = queue_at(dsn)
     async with queue:
-        handle = await queue.enqueue("tells", {"said": said}, max_attempts=1)
-        after = await queue.enqueue("says", {"n": 1})
+        handle = await queue.enqueue("write_to_pipe", {"message": message}, max_attempts=1)
+        after = await queue.enqueue("echo", {"n": 1})
         async with asyncio.timeout(60), queue.worker(processes=1) as worker:
             await worker.run_until_idle()
         job = await handle.job()
         assert job.status is State.FAILED
         assert "the process of this job sent" in (job.last_error or "")
         assert (await after.job()).status is State.COMPLETED, "the worker works on"
-    assert not sprung.exists()
+    assert not executed.exists()

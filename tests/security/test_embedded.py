@@ -1,7 +1,7 @@
 """The embedded server lets no other user of the machine in.
 
-Another user is a real one: `setpriv` or `su` turns into it, and tries what a user can try: the
-socket, TCP, the files, the locks. Asks to be root, and says so where it is not.
+The other user is real: `setpriv` or `su` becomes that user and tries the socket, TCP, the files and
+the locks. The tests need root, and say so if they are skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from howdah.embedded.home import Home, find_home
 from tests.embedded.conftest import short_folder
 from tests.embedded.support import ask, server_pid
 
-STRANGER = "nobody"
+OTHER_USER = "nobody"
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0,
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def place() -> Generator[Home]:
-    """A running server whose home, but for the server's own care, everybody could enter."""
+def home() -> Generator[Home]:
+    """A running server in a folder that every user may enter."""
     folder = short_folder()
     folder.chmod(0o755)
     with join(folder / "home") as server:
@@ -42,21 +42,21 @@ def place() -> Generator[Home]:
     shutil.rmtree(folder)
 
 
-def as_stranger(*command: str) -> subprocess.CompletedProcess[str]:
-    """Run a program as another user of the machine, with nothing of ours in its hands."""
-    user = pwd.getpwnam(STRANGER)
+def as_other_user(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as another user of the machine, without our environment."""
+    user = pwd.getpwnam(OTHER_USER)
     setpriv = shutil.which("setpriv")
     become = (
         (setpriv, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--")
         if setpriv
-        else ("su", "-s", "/bin/sh", STRANGER, "-c", 'exec "$0" "$@"')
+        else ("su", "-s", "/bin/sh", OTHER_USER, "-c", 'exec "$0" "$@"')
     )
     return subprocess.run(
         [*become, *command], capture_output=True, text=True, cwd="/", env={"PATH": os.defpath}
     )
 
 
-KNOCK = """
+CONNECT = """
 import socket, struct, sys
 family, where = sys.argv[1], sys.argv[2]
 s = socket.socket(socket.AF_UNIX if family == "unix" else socket.AF_INET)
@@ -68,63 +68,63 @@ print("answered", s.recv(1))
 """
 
 
-def knock(family: str, where: str) -> subprocess.CompletedProcess[str]:
-    """Try to come in; a plain python3, since ours may stand where strangers cannot go."""
+def try_to_connect(family: str, where: str) -> subprocess.CompletedProcess[str]:
+    """Try to connect with the system's python3: the other user may not be able to read ours."""
     python = shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin")
-    if python is None or as_stranger(python, "-c", "").returncode != 0:
+    if python is None or as_other_user(python, "-c", "").returncode != 0:
         python = sys.executable
-    if as_stranger(python, "-c", "").returncode != 0:
-        pytest.skip(f"THE LOCK OF THE EMBEDDED SERVER NOT TESTED: {STRANGER} can run no python")
-    return as_stranger(python, "-c", KNOCK, family, where)
+    if as_other_user(python, "-c", "").returncode != 0:
+        pytest.skip(f"THE LOCK OF THE EMBEDDED SERVER NOT TESTED: {OTHER_USER} can run no python")
+    return as_other_user(python, "-c", CONNECT, family, where)
 
 
-def test_a_stranger_is_one(place: Home) -> None:
-    assert as_stranger("id", "-u").stdout.strip() == str(pwd.getpwnam(STRANGER).pw_uid)
-    assert ask(place.dsn, "select 1") == "1", "we ourselves are let in"
+def test_the_other_user_is_not_the_owner(home: Home) -> None:
+    assert as_other_user("id", "-u").stdout.strip() == str(pwd.getpwnam(OTHER_USER).pw_uid)
+    assert ask(home.dsn, "select 1") == "1", "the owner can connect"
 
 
-def test_the_socket_is_closed_to_a_stranger(place: Home) -> None:
-    tried = knock("unix", str(place.socket))
-    assert "answered" not in tried.stdout
-    assert "Permission" in tried.stderr, tried.stderr
+def test_another_user_cannot_connect_to_the_socket(home: Home) -> None:
+    result = try_to_connect("unix", str(home.socket))
+    assert "answered" not in result.stdout
+    assert "Permission" in result.stderr, result.stderr
 
 
-def test_the_socket_itself_is_closed_even_where_its_folder_is_open(place: Home) -> None:
-    """Should somebody open the folder, the socket has a lock of its own."""
-    folder = place.sockets
+def test_the_socket_itself_refuses_another_user_if_its_folder_is_open(home: Home) -> None:
+    """The socket has its own permissions, in case somebody opens the folder."""
+    folder = home.sockets
     mode = stat.S_IMODE(folder.stat().st_mode)
     folder.chmod(0o755)
     try:
-        tried = knock("unix", str(place.socket))
+        result = try_to_connect("unix", str(home.socket))
     finally:
         folder.chmod(mode)
-    assert "answered" not in tried.stdout
-    assert "Permission" in tried.stderr, tried.stderr
+    assert "answered" not in result.stdout
+    assert "Permission" in result.stderr, result.stderr
 
 
-def test_there_is_no_tcp_port_to_try(place: Home) -> None:
-    server = psutil.Process(server_pid(place.path))
+def test_the_server_has_no_tcp_port(home: Home) -> None:
+    server = psutil.Process(server_pid(home.path))
     assert server.net_connections("inet") == []
-    tried = knock("tcp", "5432")
-    if "answered" in tried.stdout:  # somebody else's server stands there; it is not ours
-        assert ask(place.dsn, "show listen_addresses") == ""
+    result = try_to_connect("tcp", "5432")
+    if "answered" in result.stdout:  # another server uses this port
+        assert ask(home.dsn, "show listen_addresses") == ""
     else:
-        assert "refused" in tried.stderr.lower(), tried.stderr
+        assert "refused" in result.stderr.lower(), result.stderr
 
 
-def test_a_stranger_reads_none_of_its_files(place: Home) -> None:
-    for path in (place.pgdata, place.sockets, place.log):
-        tried = as_stranger("cat" if path.is_file() else "ls", str(path))
-        assert tried.returncode != 0, path
-        assert "Permission denied" in tried.stderr
-    for folder in (place.pgdata, place.sockets):
-        tried = as_stranger("touch", str(folder / "planted"))
-        assert tried.returncode != 0
+def test_another_user_can_read_no_file(home: Home) -> None:
+    for path in (home.pgdata, home.sockets, home.log):
+        result = as_other_user("cat" if path.is_file() else "ls", str(path))
+        assert result.returncode != 0, path
+        assert "Permission denied" in result.stderr
+    for folder in (home.pgdata, home.sockets):
+        result = as_other_user("touch", str(folder / "planted"))
+        assert result.returncode != 0
 
 
-def test_a_stranger_cannot_stop_it_or_take_its_locks(place: Home) -> None:
-    pid = server_pid(place.path)
-    assert as_stranger("kill", "-0", str(pid)).returncode != 0
-    for path in place.path.glob("*.lock"):
-        tried = as_stranger("flock", "--nonblock", str(path), "true")
-        assert tried.returncode != 0, f"a stranger may hold {path.name} and keep everybody waiting"
+def test_another_user_cannot_stop_the_server_or_take_its_locks(home: Home) -> None:
+    pid = server_pid(home.path)
+    assert as_other_user("kill", "-0", str(pid)).returncode != 0
+    for path in home.path.glob("*.lock"):
+        result = as_other_user("flock", "--nonblock", str(path), "true")
+        assert result.returncode != 0, f"another user can lock {path.name}"

@@ -1,7 +1,7 @@
-"""A module that lies in the current directory is never taken for one of ours.
+"""A module in the current directory is never imported in place of one of ours.
 
-The folder holds modules named like our dependencies and like modules of the standard library.
-Each leaves a mark when it is imported. The user's own app beside them is found all the same.
+The folder holds modules with the names of our dependencies and of standard modules. Each leaves a
+mark when it is imported. The user's own app in the same folder is still found.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from howdah.cli.demo.crew import Crew
+from howdah.cli.demo.workers import WorkerProcesses
 from howdah.client.sync import SyncQueue
 from howdah.embedded import stop
-from tests.cli.support import environment, until_true
+from tests.cli.support import environment
 from tests.embedded.conftest import short_folder
+from tests.support.waiting import wait_until
 
 HOWDAH = Path(sys.executable).with_name("howdah")
 FOREIGN = [
@@ -43,7 +44,7 @@ async def greet() -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with an app of the user's, among modules that mean no good."""
+    """A folder with an app of the user, among hostile modules."""
     for name in FOREIGN:
         (tmp_path / f"{name}.py").write_text(
             f"open({str(tmp_path / 'marks')!r}, 'a').write({name!r} + '\\n')\n"
@@ -63,19 +64,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 def marks(folder: Path) -> str:
-    found = folder / "marks"
-    return found.read_text() if found.exists() else ""
+    file = folder / "marks"
+    return file.read_text() if file.exists() else ""
 
 
 @contextmanager
-def running(folder: Path, *words: str, **more: str) -> Generator[subprocess.Popen[bytes]]:
+def running(folder: Path, *args: str, **more: str) -> Generator[subprocess.Popen[bytes]]:
     log = folder / "log.txt"
-    with log.open("ab") as said:
+    with log.open("ab") as output:
         process = subprocess.Popen(
-            [HOWDAH, *words],
+            [HOWDAH, *args],
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             cwd=folder,
             env=environment(**more),
         )
@@ -89,17 +90,17 @@ def running(folder: Path, *words: str, **more: str) -> Generator[subprocess.Pope
             process.kill()
 
 
-def said(folder: Path, word: str) -> Callable[[], bool]:
-    return lambda: word in (folder / "log.txt").read_text()
+def has_logged(folder: Path, text: str) -> Callable[[], bool]:
+    return lambda: text in (folder / "log.txt").read_text()
 
 
-def test_the_folder_would_be_hostile(folder: Path) -> None:
-    """Whoever looks in it first finds the marks: the test can fail."""
+def test_the_modules_of_the_folder_leave_marks(folder: Path) -> None:
+    """If the folder comes first on the path, the marks appear: the tests below can fail."""
     subprocess.run([sys.executable, "-m", "_hostile"], cwd=folder, capture_output=True)
     assert marks(folder) == "_hostile\n"
 
 
-def test_a_worker_finds_the_app_and_nothing_else(folder: Path, dsn: str) -> None:
+def test_a_worker_imports_only_the_app_from_the_folder(folder: Path, dsn: str) -> None:
     with SyncQueue(dsn) as jobs:
         handle = jobs.enqueue("greet")
         with running(folder, "worker", "app:queue", "--dsn", dsn):
@@ -107,32 +108,34 @@ def test_a_worker_finds_the_app_and_nothing_else(folder: Path, dsn: str) -> None
     assert marks(folder) == ""
 
 
-def test_a_worker_on_the_embedded_server_too(folder: Path) -> None:
+def test_a_worker_on_the_embedded_server_imports_only_the_app(folder: Path) -> None:
     home = short_folder()
     try:
         with running(folder, "worker", "app:queue", HOWDAH_HOME=str(home)):
-            until_true(said(folder, "worker.started"), "the worker has started")
+            wait_until(has_logged(folder, "worker.started"), "the worker has started")
     finally:
         stop(home)
     assert marks(folder) == ""
 
 
-def test_the_worker_of_dev(folder: Path, dsn: str) -> None:
+def test_the_worker_of_dev_imports_only_the_app(folder: Path, dsn: str) -> None:
     with running(folder, "dev", "app:queue", "--port", "0", "--dsn", dsn):
-        until_true(said(folder, "worker.started"), "the worker has started")
+        wait_until(has_logged(folder, "worker.started"), "the worker has started")
     assert marks(folder) == ""
 
 
-def test_the_workers_of_the_demo(folder: Path, dsn: str) -> None:
-    with SyncQueue(dsn) as jobs, Crew(folder, dsn) as crew:
-        crew.hire()
-        until_true(lambda: len(jobs.workers()) == 1, "the worker has come")
-        crew.check()
+def test_the_workers_of_the_demo_import_nothing_from_the_folder(folder: Path, dsn: str) -> None:
+    with SyncQueue(dsn) as jobs, WorkerProcesses(folder, dsn) as workers:
+        workers.start()
+        wait_until(lambda: len(jobs.workers()) == 1, "the worker has come")
+        workers.check()
     assert marks(folder) == ""
 
 
 @pytest.mark.parametrize("words", [["stats"], ["doctor"], ["jobs", "--json"], ["metrics"]])
-def test_a_command(folder: Path, dsn: str, words: list[str]) -> None:
+def test_a_command_imports_nothing_from_the_folder(
+    folder: Path, dsn: str, words: list[str]
+) -> None:
     done = subprocess.run(
         [HOWDAH, *words, "--dsn", dsn], cwd=folder, env=environment(), capture_output=True
     )
@@ -141,7 +144,7 @@ def test_a_command(folder: Path, dsn: str, words: list[str]) -> None:
 
 
 def test_the_app_comes_before_an_installed_module_of_its_name(folder: Path, dsn: str) -> None:
-    """As in an image that holds the source and an installed copy of it."""
+    """For example in an image with the source and an installed copy of it."""
     (folder / "app.py").rename(folder / "pytest_timeout.py")  # a name that is installed here
     with SyncQueue(dsn) as jobs:
         handle = jobs.enqueue("greet")
@@ -149,8 +152,8 @@ def test_the_app_comes_before_an_installed_module_of_its_name(folder: Path, dsn:
             assert handle.result(timeout=30) == "mine"
 
 
-def test_every_spawned_interpreter_says_where_it_looks() -> None:
-    """Where our code starts an interpreter, it leaves out the current directory."""
+def test_every_spawned_interpreter_leaves_out_the_current_directory() -> None:
+    """Every command line of an interpreter in our code has the option for it."""
     source = Path(__file__).parents[2] / "src" / "howdah"
     for path in source.rglob("*.py"):
         if path == source / "run" / "process.py":

@@ -1,8 +1,8 @@
-"""A string is a value: whatever it says, and wherever in howdah it goes on its way to SQL.
+"""Any string is a plain value, on every path to SQL.
 
-Every string that reaches a statement is sent through its real way in: Python's verbs, the
-borrowed connections, the engine's functions, plain SQL, the command line. Afterwards the canary is
-alive, and the string stands where it was put, letter for letter.
+Every string that reaches a statement is sent through its real entry: Python's verbs, the caller's
+connections, the SQL functions, plain SQL, the command line. Afterwards the canary table exists, and
+the string is stored exactly.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from howdah.client.sync import SyncQueue
 from howdah.states import State
 from howdah.store import engine_files
 from tests.cli.support import Cli, invoke
-from tests.enqueue.ways import ASYNC_OR_BLOCKING, AsyncWay
-from tests.security.hostile import CANARY, STRINGS
+from tests.enqueue.transaction_drivers import ASYNC_OR_BLOCKING, AsyncDriver
+from tests.security.hostile_strings import CANARY, STRINGS
 from tests.support import Database
 from tests.support.databases import Databases
 
@@ -30,8 +30,8 @@ hostile = pytest.mark.parametrize("text", STRINGS)
 
 
 @pytest.fixture(scope="module")
-def ground(databases: Databases) -> Generator[str]:
-    """A database with a canary, which is dropped by whoever gets to run a statement."""
+def canary_dsn(databases: Databases) -> Generator[str]:
+    """A database with a canary table, which an injected statement would drop."""
     dsn = databases.create()
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(f"create table public.{CANARY} (alive bool)".encode())
@@ -41,30 +41,30 @@ def ground(databases: Databases) -> Generator[str]:
 
 
 @pytest.fixture(autouse=True)
-def canary(ground: str) -> Generator[None]:
+def canary(canary_dsn: str) -> Generator[None]:
     yield
-    with psycopg.connect(ground, autocommit=True) as connection:
+    with psycopg.connect(canary_dsn, autocommit=True) as connection:
         alive = connection.execute(f"select alive from public.{CANARY}".encode()).fetchone()
     assert alive == (True,), "a string was run as SQL"
 
 
 @pytest.fixture
-def plain(ground: str) -> Generator[Database]:
-    made = Database(ground)
-    yield made
-    made.close()
+def plain(canary_dsn: str) -> Generator[Database]:
+    database = Database(canary_dsn)
+    yield database
+    database.close()
 
 
-def possible(text: str) -> bool:
-    """Whether a job type may have this name: control characters are refused, in words."""
+def is_valid_name(text: str) -> bool:
+    """Whether a job type may have this name: control characters are refused."""
     return not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in text)
 
 
 @hostile
-async def test_every_string_of_a_jobs_life_in_python(ground: str, text: str) -> None:
+async def test_every_string_of_a_job_in_python(canary_dsn: str, text: str) -> None:
     """Type, payload, keys, stage, kind, event, result, worker id."""
-    name = f"{text if possible(text) else 'ordinary'}{uuid4()}"
-    async with Queue(ground) as queue:
+    name = f"{text if is_valid_name(text) else 'ordinary'}{uuid4()}"
+    async with Queue(canary_dsn) as queue:
 
         @queue.job(name=name)
         async def live(ctx: JobContext, said: Any) -> Any:
@@ -86,16 +86,16 @@ async def test_every_string_of_a_jobs_life_in_python(ground: str, text: str) -> 
         assert job.worker_id == worker_id
         (event,) = [e async for e in handle.events() if getattr(e, "kind", None) == text]
         assert getattr(event, "data", None) == {text: text}
-        found = await queue.jobs(job_type=name, worker_id=worker_id, status="completed")
-        assert [one.id for one in found] == [handle.id]
+        listed = await queue.jobs(job_type=name, worker_id=worker_id, status="completed")
+        assert [job.id for job in listed] == [handle.id]
         assert name in await queue.counts()
 
 
 @hostile
-async def test_every_string_of_the_low_level_verbs(ground: str, text: str) -> None:
+async def test_every_string_of_the_low_level_verbs(canary_dsn: str, text: str) -> None:
     """Worker id, error, reason of a cancellation, filters."""
-    async with Queue(ground) as queue:
-        job_type = f"{text if possible(text) else 'low'}{uuid4()}"
+    async with Queue(canary_dsn) as queue:
+        job_type = f"{text if is_valid_name(text) else 'low'}{uuid4()}"
         worker_id = f"{text}{uuid4()}"
         first = await queue.enqueue(job_type, max_attempts=1)
         second = await queue.enqueue(job_type)
@@ -116,10 +116,10 @@ async def test_every_string_of_the_low_level_verbs(ground: str, text: str) -> No
                 await call()
 
 
-@pytest.mark.parametrize("way", ASYNC_OR_BLOCKING.values(), ids=list(ASYNC_OR_BLOCKING))
-async def test_every_borrowed_connection(ground: str, way: AsyncWay) -> None:
-    async with Queue(ground) as queue, way(ground) as tx:
-        texts = [text for text in STRINGS if possible(text)]
+@pytest.mark.parametrize("driver", ASYNC_OR_BLOCKING.values(), ids=list(ASYNC_OR_BLOCKING))
+async def test_every_caller_connection(canary_dsn: str, driver: AsyncDriver) -> None:
+    async with Queue(canary_dsn) as queue, driver(canary_dsn) as tx:
+        texts = [text for text in STRINGS if is_valid_name(text)]
         drafts = {text: queue.draft(text, {text: text}) for text in texts}
         ones = {text: await queue.enqueue(text, {text: text}, conn=tx.conn) for text in texts}
         assert await queue.enqueue_many(drafts.values(), conn=tx.conn) == len(texts)
@@ -131,11 +131,11 @@ async def test_every_borrowed_connection(ground: str, way: AsyncWay) -> None:
 
 
 @hostile
-async def test_a_stream_of_drafts(ground: str, text: str) -> None:
-    """COPY has quotes and escapes of its own."""
-    async with Queue(ground) as queue:
+async def test_a_stream_of_drafts(canary_dsn: str, text: str) -> None:
+    """COPY has its own quotes and escapes."""
+    async with Queue(canary_dsn) as queue:
         more = f"{text}\\.\\N\t\n"
-        name = text if possible(text) else "ordinary"
+        name = text if is_valid_name(text) else "ordinary"
         draft = queue.draft(name, {"said": more})
         assert await queue.enqueue_many([draft]) == 1
         assert (await queue.get(draft.id)).data == {"said": more}
@@ -145,7 +145,7 @@ FOR_THE_VALUE = ("22", "23", "HW")
 
 
 def refusal(session: Database, sql: str, *values: object) -> str | None:
-    """Send a statement and undo it; returns the class of its SQLSTATE where it is refused."""
+    """Send a statement and roll it back; returns the class of its SQLSTATE if it is refused."""
     with session.rolled_back():
         try:
             with session.transaction():
@@ -157,35 +157,35 @@ def refusal(session: Database, sql: str, *values: object) -> str | None:
 
 @hostile
 def test_every_text_of_every_function_of_the_engine(plain: Database, text: str) -> None:
-    """All functions, from the catalog: wherever one takes text, it is given this text."""
+    """All functions of the catalog, with this text as every text argument."""
     functions = plain.rows(
         "select case prokind when 'p' then 'call' else 'select' end as word, proname as name, "
         "proargtypes::regtype[]::text[] as types from pg_proc "
         "where pronamespace = 'howdah'::regnamespace and prorettype <> 'trigger'::regtype"
     )
-    given = {
+    text_values = {
         "text": "%s::text",
         "text[]": "array[%s]::text[]",
         "jsonb": "to_jsonb(%s::text)",
         "jsonb[]": "array[to_jsonb(%s::text)]",
     }
-    tried = 0
+    called = 0
     for function in functions:
         types: list[str] = function["types"]
-        if not any(one in given for one in types):
+        if not any(type in text_values for type in types):
             continue
-        tried += 1
-        arguments = ", ".join(given.get(one, f"null::{one}") for one in types)
-        values = [text] * sum(one in given for one in types)
-        # 42 would be a syntax error, or a name that was taken from the text
+        called += 1
+        arguments = ", ".join(text_values.get(type, f"null::{type}") for type in types)
+        values = [text] * sum(type in text_values for type in types)
+        # class 42 is a syntax error, or an unknown name from the text
         sql = f"{function['word']} howdah.{function['name']}({arguments})"
         assert refusal(plain, sql, *values) in (None, *FOR_THE_VALUE), function["name"]
-    assert tried > 15
+    assert called > 15
 
 
 @hostile
 def test_every_text_column_by_plain_sql(plain: Database, text: str) -> None:
-    name = f"{text if possible(text) else 'ordinary'}{uuid4()}"
+    name = f"{text if is_valid_name(text) else 'ordinary'}{uuid4()}"
     data = json.dumps({text: text})
     plain.plain("INSERT INTO jobs (job_type, data) VALUES ($1, $2)", name, data)
     (claim,) = plain.claim(name, worker=text)
@@ -204,7 +204,7 @@ def test_every_text_column_by_plain_sql(plain: Database, text: str) -> None:
 
 @hostile
 def test_a_silent_worker_with_a_hostile_name_is_recovered(plain: Database, text: str) -> None:
-    """Its name becomes part of an error, which is put together in SQL."""
+    """Its name becomes part of an error, which SQL builds."""
     name = f"silenced {uuid4()}"
     job = plain.enqueue(name)
     plain.beat(text)
@@ -217,16 +217,16 @@ def test_a_silent_worker_with_a_hostile_name_is_recovered(plain: Database, text:
 
 
 @hostile
-def test_every_argument_of_the_command_line(ground: str, text: str) -> None:
-    cli = Cli(ground)
-    name = text if possible(text) else "ordinary"
+def test_every_argument_of_the_command_line(canary_dsn: str, text: str) -> None:
+    cli = Cli(canary_dsn)
+    name = text if is_valid_name(text) else "ordinary"
     data = ("--data", json.dumps({text: text}))
-    made = invoke("enqueue", *data, "--json", "--dsn", ground, "--", name, f"k={text}")
-    assert made.exit_code == 0, made.output
-    id = json.loads(made.stdout)["id"]
-    shown = cli.json("show", id)
-    assert shown["job_type"] == name
-    assert shown["data"] == {text: text, "k": _as_typed(text)}
+    enqueued = invoke("enqueue", *data, "--json", "--dsn", canary_dsn, "--", name, f"k={text}")
+    assert enqueued.exit_code == 0, enqueued.output
+    id = json.loads(enqueued.stdout)["id"]
+    job = cli.json("show", id)
+    assert job["job_type"] == name
+    assert job["data"] == {text: text, "k": _as_typed(text)}
     assert id in {job["id"] for job in cli.json("jobs", "--type", name, "--limit", "1000")}
     cli.ok("cancel", id, "--reason", text)
     assert cli.json("show", id)["last_error"] == text
@@ -234,13 +234,13 @@ def test_every_argument_of_the_command_line(ground: str, text: str) -> None:
     cli.ok("jobs")
     cli.ok("stats")
     cli.ok("requeue", "--failed", "--yes", "--type", text)
-    for words in (
-        ("show", "--dsn", ground, "--", text),
-        ("watch", "--dsn", ground, "--", text),
-        ("jobs", "--dsn", ground, "--status", text),
+    for args in (
+        ("show", "--dsn", canary_dsn, "--", text),
+        ("watch", "--dsn", canary_dsn, "--", text),
+        ("jobs", "--dsn", canary_dsn, "--status", text),
         ("jobs", "--dsn", text),
     ):
-        refused = invoke(*words)
+        refused = invoke(*args)
         assert refused.exit_code == 2, refused.output
 
 
@@ -253,7 +253,7 @@ def _as_typed(text: str) -> Any:
 
 @hostile
 def test_every_role_name_in_the_grants(plain: Database, text: str) -> None:
-    """`howdah sql --grants` writes SQL for people to run: the one place where a name goes in."""
+    """`howdah sql --grants` prints SQL that contains the name of a role."""
     names = [f"{kind} {text}"[:60] for kind in ("p", "howdah_observer w", "o")]
     printed = invoke(
         *("sql", "--grants", "--producer", names[0], "--worker", names[1], "--observer", names[2])
@@ -274,11 +274,11 @@ def test_every_role_name_in_the_grants(plain: Database, text: str) -> None:
 
 
 @hostile
-async def test_a_channel_anybody_can_speak_on_is_only_a_hint(ground: str, text: str) -> None:
-    """Every role of a database may NOTIFY: a worker and a follower hear it, and work on."""
+async def test_a_hostile_notification_does_no_harm(canary_dsn: str, text: str) -> None:
+    """Every role of a database may NOTIFY. Workers and followers receive it and continue."""
     complaints: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, said: complaints.append(said))
-    async with Queue(ground) as queue:
+    asyncio.get_running_loop().set_exception_handler(lambda _, error: complaints.append(error))
+    async with Queue(canary_dsn) as queue:
 
         @queue.job(name=f"heard {uuid4()}")
         async def heard() -> str:
@@ -289,16 +289,16 @@ async def test_a_channel_anybody_can_speak_on_is_only_a_hint(ground: str, text: 
             following = asyncio.create_task(handle.result(timeout=20))
             async with queue.store.acquire() as connection:
                 for channel in ("howdah_wake", "howdah_news", "howdah_due"):
-                    for said in (text, "", "[1, null]", '{"a": 1}', "null", "[[]]", "\u202e"):
-                        await connection.execute("select pg_notify($1, $2)", channel, said)
+                    for message in (text, "", "[1, null]", '{"a": 1}', "null", "[[]]", "\u202e"):
+                        await connection.execute("select pg_notify($1, $2)", channel, message)
             assert await following == "done"
             assert await (await heard.enqueue()).result(timeout=20) == "done"
     assert complaints == []
 
 
-def test_a_sync_program_passes_strings_on_as_they_are(ground: str) -> None:
-    with SyncQueue(ground) as queue:
+def test_a_sync_program_passes_strings_unchanged(canary_dsn: str) -> None:
+    with SyncQueue(canary_dsn) as queue:
         for text in STRINGS:
-            if possible(text):
+            if is_valid_name(text):
                 handle = queue.enqueue(text, {text: text})
                 assert queue.get(handle.id).data == {text: text}

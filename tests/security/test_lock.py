@@ -1,4 +1,4 @@
-"""What is installed for development is locked: every file by its hash, from no named registry."""
+"""Development dependencies are locked: every file by its hash, and no registry is named."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tools.lock import FOLDER, LOCKS, main, wrong
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of what is locked, to change."""
+    """A copy of the project and lock files that a test may change."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copytree(ROOT / FOLDER, tmp_path / FOLDER)
     return tmp_path
@@ -30,26 +30,26 @@ def change(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
-def test_the_lock_files_fit() -> None:
+def test_the_lock_files_match_the_project() -> None:
     done = subprocess.run(
         [sys.executable, "tools/lock.py", "--check"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
 
 
-def test_a_dependency_that_was_not_locked_is_told(
+def test_a_dependency_that_is_not_locked_is_reported(
     copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change(copy / "pyproject.toml", "dependencies = [\n", 'dependencies = [\n    "left-pad>=1",\n')
     monkeypatch.setattr(sys, "argv", ["lock.py", "--check"])
     assert main(copy) == 1
-    said = capsys.readouterr().err
-    assert "requirements/base.txt does not hold left-pad>=1" in said
-    assert "make lock" in said
+    errors = capsys.readouterr().err
+    assert "requirements/base.txt does not hold left-pad>=1" in errors
+    assert "make lock" in errors
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "says"),
+    ("file", "old", "new", "message"),
     [
         (
             "pyproject.toml",
@@ -57,13 +57,18 @@ def test_a_dependency_that_was_not_locked_is_told(
             "asyncpg>=0.31,<1",
             "does not hold asyncpg>=0.31,<1",
         ),
-        ("pyproject.toml", '    "psutil>=6",\n', "", "holds psutil>=6, which is wanted no more"),
+        (
+            "pyproject.toml",
+            '    "psutil>=6",\n',
+            "",
+            "holds psutil>=6, which is not required any more",
+        ),
         ("requirements/base.txt", "asyncpg==", "somebody==", "pins no version for asyncpg"),
         (
             "requirements/base.txt",
             "# for: asyncpg",
             "--index-url https://x/\n# for: asyncpg",
-            "names an address",
+            "names the address of a registry",
         ),
         (
             "requirements/base.txt",
@@ -74,17 +79,19 @@ def test_a_dependency_that_was_not_locked_is_told(
         ("requirements/base.txt", "\nasyncpg==", "\nleft-pad\nasyncpg==", "pins nothing: left-pad"),
     ],
 )
-def test_what_does_not_fit_is_told(copy: Path, file: str, old: str, new: str, says: str) -> None:
+def test_a_lock_file_that_does_not_match_is_reported(
+    copy: Path, file: str, old: str, new: str, message: str
+) -> None:
     change(copy / file, old, new)
-    assert any(says in line for lock in LOCKS for line in wrong(copy, lock))
+    assert any(message in line for lock in LOCKS for line in wrong(copy, lock))
 
 
-def test_a_missing_file_is_told(copy: Path) -> None:
+def test_a_missing_file_is_reported(copy: Path) -> None:
     (copy / FOLDER / "base.txt").unlink()
     assert "requirements/base.txt is missing" in wrong(copy, LOCKS[0])
 
 
-def test_what_users_get_is_what_is_tested() -> None:
+def test_users_get_the_tested_versions() -> None:
     """The two environments share their versions."""
     pins = [
         set(re.findall(r"^([a-z0-9-]+==\S+)", (ROOT / lock.path).read_text(), re.MULTILINE))
@@ -94,7 +101,7 @@ def test_what_users_get_is_what_is_tested() -> None:
 
 
 def test_the_makefile_installs_with_hashes_only() -> None:
-    """Our own package, without dependencies, is the one exception: it is built from this folder."""
+    """Only our own package has no hash: it is built from this folder, without dependencies."""
     installs = [
         line
         for line in (ROOT / "Makefile").read_text().splitlines()
@@ -109,9 +116,11 @@ def test_the_makefile_installs_with_hashes_only() -> None:
 
 
 def test_every_dependency_of_a_user_has_an_upper_bound() -> None:
-    requirements = [one for lock in LOCKS[:1] for one in lock.requirements(_pyproject())]
+    requirements = [
+        requirement for lock in LOCKS[:1] for requirement in lock.requirements(_pyproject())
+    ]
     assert len(requirements) > 8
-    assert [one for one in requirements if "<" not in one] == []
+    assert [requirement for requirement in requirements if "<" not in requirement] == []
 
 
 def _pyproject() -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Nobody does with the queue what their role does not allow.
+"""No role can do more than it is allowed to.
 
-Everything in the schema is listed from the catalog and compared with `privileges.py`, so what is
-new and not stated there is red. What is stated is then tried, by real sessions of each role.
+Everything in the schema is read from the catalog and compared with `privileges.py`, so a new object
+that is not stated there fails. What is stated is then tried, by real sessions of each role.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ TRIGGER = "howdah.take_plain_insert()"
 
 @pytest.fixture(scope="module")
 def roles(databases: Databases) -> Generator[Roles]:
-    with roles_in(databases) as made:
-        yield made
+    with roles_in(databases) as created:
+        yield created
 
 
 def day_names(name: str) -> str:
@@ -34,10 +34,10 @@ def day_names(name: str) -> str:
 
 
 def functions(roles: Roles) -> list[str]:
-    found = roles.owner.column(
+    signatures = roles.owner.column(
         "select oid::regprocedure::text from pg_proc where pronamespace = 'howdah'::regnamespace"
     )
-    return [re.sub(r"^howdah\.", "", each) for each in found]
+    return [re.sub(r"^howdah\.", "", each) for each in signatures]
 
 
 def relations(roles: Roles) -> list[str]:
@@ -62,7 +62,7 @@ def names_are_written_in_full(roles: Roles) -> Generator[None]:
     roles.owner.execute("set search_path = howdah, public")
 
 
-# ── nothing is unstated ──
+# ── every object has an expectation ──
 
 
 def test_every_function_has_a_stated_expectation(roles: Roles) -> None:
@@ -73,7 +73,7 @@ def test_every_table_and_view_has_a_stated_expectation(roles: Roles) -> None:
     assert {day_names(name) for name in relations(roles)} == set(RELATIONS)
 
 
-def test_every_other_thing_in_the_schema_has_a_stated_expectation(roles: Roles) -> None:
+def test_every_other_object_in_the_schema_has_a_stated_expectation(roles: Roles) -> None:
     sequences = roles.owner.column(
         "select relname::text from pg_class "
         "where relnamespace = 'howdah'::regnamespace and relkind = 'S'"
@@ -93,8 +93,8 @@ def test_every_other_thing_in_the_schema_has_a_stated_expectation(roles: Roles) 
         )
 
 
-def test_what_is_added_is_noticed(databases: Databases) -> None:
-    """The listing above is only worth something if it sees what somebody adds."""
+def test_a_new_object_without_an_expectation_is_detected(databases: Databases) -> None:
+    """The tests above can fail: they detect new objects."""
     with roles_in(databases) as roles:
         roles.owner.execute("create function howdah.more() returns int language sql as 'select 1'")
         roles.owner.execute("create table howdah.more (n int)")
@@ -116,8 +116,8 @@ def test_the_catalog_grants_the_stated_functions_and_no_others(roles: Roles, rol
         "and has_function_privilege(%s, oid, 'execute')",
         role_name(roles.named(role)),
     )
-    found = {re.sub(r"^howdah\.", "", each) for each in granted}
-    assert found == {name for name, who in FUNCTIONS.items() if role in who}
+    names = {re.sub(r"^howdah\.", "", each) for each in granted}
+    assert names == {name for name, allowed in FUNCTIONS.items() if role in allowed}
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
@@ -147,7 +147,7 @@ def test_the_catalog_grants_the_stated_columns_and_no_others(roles: Roles, role:
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
-def test_no_role_owns_anything_or_may_grant_anything_on(roles: Roles, role: str) -> None:
+def test_no_role_owns_an_object_or_may_pass_on_a_grant(roles: Roles, role: str) -> None:
     name = role_name(roles.named(role))
     assert (
         roles.owner.value(
@@ -166,11 +166,11 @@ def test_no_role_owns_anything_or_may_grant_anything_on(roles: Roles, role: str)
             )
 
 
-# ── and what is stated is what happens ──
+# ── real sessions behave as stated ──
 
 
 def refused(session: Session, sql: str) -> bool:
-    """Whether a statement is refused for want of a privilege; what it did is undone."""
+    """Whether a statement is refused for a missing privilege; it is rolled back."""
     with session.rolled_back():
         try:
             with session.transaction():
@@ -178,28 +178,28 @@ def refused(session: Session, sql: str) -> bool:
         except psycopg.errors.InsufficientPrivilege:
             return True
         except psycopg.Error:
-            return False  # let in, and then told that null is no answer
+            return False  # allowed, and then refused because of the null
     return False
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
-def test_every_function_is_closed_to_those_it_is_not_for(roles: Roles, role: str) -> None:
+def test_every_function_refuses_roles_without_the_privilege(roles: Roles, role: str) -> None:
     session = roles.named(role)
-    told: dict[str, bool] = {}
+    refusals: dict[str, bool] = {}
     for function in FUNCTIONS:
         name, _, types = function.rstrip(")").partition("(")
-        arguments = ", ".join(f"null::{one}" for one in types.split(",") if one)
-        word = "call" if function in PROCEDURES else "select"
-        told[function] = refused(session, f"{word} howdah.{name}({arguments})")
-    assert told == {name: role not in who for name, who in FUNCTIONS.items()}
+        arguments = ", ".join(f"null::{type}" for type in types.split(",") if type)
+        verb = "call" if function in PROCEDURES else "select"
+        refusals[function] = refused(session, f"{verb} howdah.{name}({arguments})")
+    assert refusals == {name: role not in allowed for name, allowed in FUNCTIONS.items()}
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
-def test_every_column_is_closed_to_those_it_is_not_for(roles: Roles, role: str) -> None:
+def test_every_column_refuses_roles_without_the_privilege(roles: Roles, role: str) -> None:
     session = roles.named(role)
     for relation in relations(roles):
         if day_names(relation) in ("queue_depth", "worker_health"):
-            continue  # PostgreSQL says that a view takes no rows before it asks who sends them
+            continue  # PostgreSQL checks that a view takes no rows before it checks privileges
         stated = RELATIONS[day_names(relation)]
         for column in columns(roles, relation):
             for privilege, sql in {
@@ -213,7 +213,7 @@ def test_every_column_is_closed_to_those_it_is_not_for(roles: Roles, role: str) 
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
-def test_nobody_deletes_or_changes_the_schema(roles: Roles, role: str) -> None:
+def test_no_role_can_delete_or_change_the_schema(roles: Roles, role: str) -> None:
     session = roles.named(role)
     for relation in relations(roles):
         kind = "view" if day_names(relation) in ("queue_depth", "worker_health") else "table"
@@ -241,7 +241,7 @@ def test_nobody_deletes_or_changes_the_schema(roles: Roles, role: str) -> None:
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
-def test_the_sequence_gives_numbers_and_takes_none(roles: Roles, role: str) -> None:
+def test_a_role_can_use_the_sequence_but_not_set_it(roles: Roles, role: str) -> None:
     session = roles.named(role)
     may = role in SEQUENCES["id_counter"]["usage"]
     assert refused(session, "select nextval('howdah.id_counter')") is not may

@@ -1,8 +1,8 @@
-"""A DSN's password is seen by the server and nobody else.
+"""Only the server sees the password of a DSN.
 
-Real processes, right and wrong passwords: not in logs at any level, not in errors and tracebacks,
-not in `ps`, not in any table. `redact.py` decides what is shown; the odder the password, the more
-is left out.
+Real processes with right and wrong passwords: it is in no log at any level, no error, no traceback,
+no `ps` output and no table. `dsn_redaction.py` decides what is shown. If a password is unusual,
+more is hidden.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ from howdah import HowdahError, Queue, Unreachable
 from howdah.client.sync import SyncQueue
 from howdah.events import Emitted
 from howdah.store.dsn_redaction import without_password
-from tests.cli.support import environment, run, started, until_true
+from tests.cli.support import environment, run, started
 from tests.fuzz.budget import examples
 from tests.security.server import running
-from tests.stories.server import PgServer
+from tests.support.postgres_server import PgServer
 from tests.support.processes import ROOT
+from tests.support.waiting import wait_until
 
-# Of this process alone: `ps` shows what the same tests do in others at the same time.
+# Unique to this process: `ps` also shows tests that run in parallel.
 SECRET = f"k7Qz-hunter{secrets.token_hex(4)}-Xw9"
 WRONG = f"p4Vr-guessed{secrets.token_hex(4)}-Zt3"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PgServer]:
-    with running(tmp_path_factory.mktemp("secrets"), password=SECRET) as made:
-        SyncQueue(dsn(made)).install()
-        yield made
+    with running(tmp_path_factory.mktemp("secrets"), password=SECRET) as started:
+        SyncQueue(dsn(started)).install()
+        yield started
 
 
 def dsn(server: PgServer, password: str = SECRET) -> str:
@@ -51,13 +52,13 @@ def dsn(server: PgServer, password: str = SECRET) -> str:
 
 
 def command_lines() -> str:
-    """What `ps` shows to every user of the machine."""
+    """Return what `ps` shows to every user of the machine."""
     done = subprocess.run(["ps", "-eww", "-o", "args="], capture_output=True, text=True, check=True)
     return done.stdout
 
 
 def as_text(server: PgServer) -> str:
-    """Every row of every table in the schema, and what the server knows of its sessions."""
+    """Return every row of every table in the schema, and the sessions of the server."""
     with psycopg.connect(dsn(server), autocommit=True) as connection:
         tables = connection.execute(
             "select c.oid::regclass::text from pg_class as c "
@@ -79,22 +80,22 @@ def test_the_password_of_a_worker_is_nowhere(server: PgServer) -> None:
             handle = queue.enqueue("in_a_process")
             failing = queue.enqueue("fails")
             pid = next(event.data for event in handle.events() if isinstance(event, Emitted))
-            until_true(lambda: queue.get(failing.id).status.finished, "the other job has failed")
-            seen = command_lines()
-            assert app in seen, "ps shows the worker itself"
-            assert SECRET not in seen
+            wait_until(lambda: queue.get(failing.id).status.finished, "the other job has failed")
+            processes = command_lines()
+            assert app in processes, "ps shows the worker itself"
+            assert SECRET not in processes
             child = psutil.Process(pid)
             assert child.parent() == psutil.Process(worker.pid)
             assert SECRET not in " ".join(child.cmdline())
             assert "127.0.0.1" in " ".join(psutil.Process(worker.pid).cmdline()), (
-                "what is not secret can still be read"
+                "the other parts of the DSN are still shown"
             )
-            told = as_text(server)
-            assert str(worker.pid) in told, "the worker stands in the workers table"
-            assert SECRET not in told
+            rows = as_text(server)
+            assert str(worker.pid) in rows, "the worker is in the workers table"
+            assert SECRET not in rows
             queue.cancel([handle.id])
         worker.terminate()
-        out, err = worker.communicate(timeout=60)  # longer than its grace
+        out, err = worker.communicate(timeout=60)  # longer than its stop timeout
     assert "worker.started" in err
     assert "as it was asked to" in err
     assert SECRET not in out + err
@@ -108,7 +109,7 @@ def test_a_dsn_in_the_environment_is_on_no_command_line(server: PgServer) -> Non
 
 
 @pytest.mark.parametrize(
-    "words",
+    "args",
     [
         ("jobs",),
         ("stats", "--json"),
@@ -120,9 +121,9 @@ def test_a_dsn_in_the_environment_is_on_no_command_line(server: PgServer) -> Non
     ],
 )
 def test_a_wrong_password_is_not_repeated_by_any_command(
-    server: PgServer, words: tuple[str, ...]
+    server: PgServer, args: tuple[str, ...]
 ) -> None:
-    done = run(*words, "--dsn", dsn(server, WRONG), cwd=ROOT)
+    done = run(*args, "--dsn", dsn(server, WRONG), cwd=ROOT)
     assert done.returncode == 4, done.stderr
     assert "password authentication failed" in done.stderr
     assert WRONG not in done.stdout + done.stderr
@@ -147,7 +148,7 @@ asyncio.run(main(), debug=True)
 """
 
 
-def test_a_traceback_of_a_users_program_does_not_show_it(server: PgServer) -> None:
+def test_a_traceback_of_a_users_program_does_not_show_the_password(server: PgServer) -> None:
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "ignore", "-c", PROGRAM, dsn(server, WRONG)],
         capture_output=True,
@@ -157,7 +158,7 @@ def test_a_traceback_of_a_users_program_does_not_show_it(server: PgServer) -> No
     )
     assert done.returncode == 1
     assert done.stderr.count("Traceback (most recent call last)") >= 2
-    assert "does not let us in" in done.stderr
+    assert "refused the connection" in done.stderr
     assert WRONG not in done.stdout + done.stderr
 
 
@@ -182,7 +183,7 @@ async def test_a_password_that_changes_while_a_worker_works_is_not_logged(
         )
         async with asyncio.timeout(20):
             await worker.stopping()
-        with pytest.raises(Unreachable, match="does not let us in"):
+        with pytest.raises(Unreachable, match="refused the connection"):
             await worker.__aexit__(None, None, None)
         await queue.close()
     finally:
@@ -193,9 +194,9 @@ async def test_a_password_that_changes_while_a_worker_works_is_not_logged(
     assert password not in caplog.text
 
 
-# ── DSNs that are wrong, so that their parts end up elsewhere ──
+# ── invalid DSNs, whose parts are parsed as other fields ──
 
-# As people write them who did not know that @ is %40 in a password.
+# Common mistakes, for example @ instead of %40 in a password.
 CARELESS = [
     "postgresql://me:{}@127.0.0.1:1/db",
     "postgresql://me:a@{}@127.0.0.1:1/db",
@@ -225,16 +226,16 @@ CARELESS = [
 
 @pytest.mark.parametrize("careless", CARELESS)
 async def test_a_careless_dsn_is_refused_without_its_password(careless: str) -> None:
-    written = careless.replace("{}", SECRET)
+    dsn = careless.replace("{}", SECRET)
     with pytest.raises((HowdahError, OSError)) as refused:
-        await Queue(written).enqueue("mail")
-    assert isinstance(refused.value, HowdahError), "refused in our words"
+        await Queue(dsn).enqueue("mail")
+    assert isinstance(refused.value, HowdahError), "the error is one of ours"
     everything = "".join(traceback.format_exception(refused.value))
     for part in (SECRET, *SECRET.split("-")):
         assert part not in everything
 
 
-@pytest.mark.parametrize("careless", [one for one in CARELESS if "://" in one][::3])
+@pytest.mark.parametrize("careless", [dsn for dsn in CARELESS if "://" in dsn][::3])
 def test_a_careless_dsn_is_refused_by_the_command_line_too(careless: str) -> None:
     done = run("jobs", "--dsn", careless.replace("{}", SECRET))
     assert done.returncode in (2, 4), done.stderr
@@ -256,23 +257,23 @@ def test_no_password_is_ever_shown(password: str) -> None:
             assert MARK not in without_password(template.replace("{}", password))
 
 
-def test_what_is_not_secret_stays_readable() -> None:
-    for shown in (
+def test_the_other_parts_of_a_dsn_stay_readable() -> None:
+    for dsn in (
         "postgresql://me@host:5432/db?sslmode=require",
         "postgresql:///db?host=/run/postgresql&port=5432",
         "postgresql://[::1]:5432/db?application_name=a@b",
         "postgresql://a:1,b:2/db",
     ):
-        assert without_password(shown) == shown
+        assert without_password(dsn) == dsn
     assert without_password("postgresql://me:x@a:1,b:2/db") == "postgresql://me:***@a:1,b:2/db"
 
 
-async def test_a_broken_dsn_says_how_to_write_the_password() -> None:
+async def test_the_error_of_an_invalid_dsn_explains_how_to_write_the_password() -> None:
     with pytest.raises(Unreachable, match="write @ as %40, / as %2F"):
         await Queue(f"postgresql://me:{SECRET}/x@127.0.0.1/db").enqueue("mail")
 
 
-def test_the_private_servers_files_hold_no_secret_of_ours(tmp_path: Path) -> None:
+def test_the_files_of_the_embedded_server_contain_no_secret(tmp_path: Path) -> None:
     """The embedded server has no password that could leak: its DSN names a socket."""
     done = run("pg", "status", "--json", HOWDAH_HOME=str(tmp_path / "home"))
     assert ":" not in json.loads(done.stdout)["dsn"].partition("://")[2].partition("@")[0]

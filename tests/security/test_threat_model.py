@@ -1,4 +1,4 @@
-"""The threat model is true of this repository: every promise names tests that are there and run."""
+"""Every promise of the threat model names tests that exist and run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_promise_is_linked_to_a_test_that_exists(row: str) -> None:
 
 
 def test_every_file_of_the_security_suite_is_named() -> None:
-    """A proof that nobody can find from the promise is half a proof."""
+    """Each test file must be linked from the promise that it checks."""
     named = {path for _, path in LINK.findall(PROMISES)}
     here = {
         str(path.relative_to(ROOT))
@@ -64,7 +64,7 @@ def test_the_named_tests_are_collected() -> None:
 
 
 @pytest.mark.parametrize("page", ["SECURITY.md", "docs/threat-model.md"])
-def test_every_link_leads_somewhere(page: str) -> None:
+def test_every_link_has_a_target(page: str) -> None:
     path = ROOT / page
     targets = re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8"))
     assert targets

@@ -1,7 +1,7 @@
-"""TLS is what the DSN says: `sslmode` and its certificates reach the driver on every connection.
+"""TLS follows the DSN: `sslmode` and its certificates reach the driver on every connection.
 
-A real server with a certificate made for this test. The pool, the beat, the listener and the
-install all use it; verify-full lets in the right root and host, and nothing else.
+A real server has a certificate that is made for this test. The pool, the beat, the listener and the
+install use it. verify-full accepts the right root and host only.
 """
 
 from __future__ import annotations
@@ -15,34 +15,35 @@ import pytest
 
 from howdah import JobContext, Queue, Unreachable
 from howdah.client.sync import SyncQueue
-from tests.cli.support import invoke, until_true
+from tests.cli.support import invoke
 from tests.security.server import binaries_with_tls, running, self_signed
-from tests.stories.server import PgServer
+from tests.support.postgres_server import PgServer
+from tests.support.waiting import wait_until
 
 HOST = "localhost"
 
 
 class Secured:
-    """A server that speaks TLS, and the files one needs to trust it."""
+    """A server with TLS, with a right and a wrong root certificate."""
 
     def __init__(self, server: PgServer, right: Path, wrong: Path) -> None:
         self.server = server
         self.right = right
         self.wrong = wrong
 
-    def dsn(self, *, host: str = HOST, **asked: str) -> str:
-        query = "&".join(f"{name}={value}" for name, value in asked.items())
-        where = f"postgres:{self.server.password}@{host}:{self.server.port}"
-        return f"postgresql://{where}/postgres?{query}"
+    def dsn(self, *, host: str = HOST, **options: str) -> str:
+        query = "&".join(f"{name}={value}" for name, value in options.items())
+        authority = f"postgres:{self.server.password}@{host}:{self.server.port}"
+        return f"postgresql://{authority}/postgres?{query}"
 
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Generator[Secured]:
     folder = tmp_path_factory.mktemp("tls")
     other = tmp_path_factory.mktemp("other")
-    found = binaries_with_tls()
+    binaries = binaries_with_tls()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOWDAH_PG_BIN", str(found))
+        patch.setenv("HOWDAH_PG_BIN", str(binaries))
         server = PgServer(folder).make()
         owner = server.data.stat().st_uid
         key, certificate = self_signed(server.data, HOST, owner)
@@ -58,16 +59,16 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Generator[Secured]:
         (server.data / "pg_hba.conf").write_text(only_tls)
         try:
             server.start(wait=False)
-            made = Secured(server, right, wrong)
-            _wait(made)
-            SyncQueue(made.dsn(sslmode="require")).install()
-            yield made
+            running = Secured(server, right, wrong)
+            _wait(running)
+            SyncQueue(running.dsn(sslmode="require")).install()
+            yield running
         finally:
             server.stop()
 
 
 def _wait(secured: Secured) -> None:
-    """Wait until the server takes connections, which here takes TLS."""
+    """Wait until the server accepts connections over TLS."""
 
     def answers() -> bool:
         try:
@@ -76,7 +77,7 @@ def _wait(secured: Secured) -> None:
             return False
         return True
 
-    until_true(answers, "the server speaks TLS")
+    wait_until(answers, "the server speaks TLS")
 
 
 async def test_every_connection_of_a_worker_is_encrypted(secured: Secured) -> None:
@@ -84,7 +85,7 @@ async def test_every_connection_of_a_worker_is_encrypted(secured: Secured) -> No
     async with Queue(dsn) as queue:
 
         @queue.job
-        async def look(ctx: JobContext) -> list[bool]:
+        async def list_sessions(ctx: JobContext) -> list[bool]:
             rows = await queue.store.fetch(
                 "select s.ssl from pg_stat_ssl as s join pg_stat_activity as a using (pid) "
                 "where a.application_name = 'howdah'"
@@ -92,14 +93,14 @@ async def test_every_connection_of_a_worker_is_encrypted(secured: Secured) -> No
             return [row[0] for row in rows]
 
         async with queue.worker():  # its pool, its beat and its listener
-            handle = await look.enqueue()
-            seen = await handle.result(timeout=20)
-    assert len(seen) >= 3
-    assert all(seen), "a connection went over the wire in clear"
+            handle = await list_sessions.enqueue()
+            encrypted = await handle.result(timeout=20)
+    assert len(encrypted) >= 3
+    assert all(encrypted), "a connection was not encrypted"
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
-async def test_the_right_root_and_host_are_let_in(secured: Secured, mode: str) -> None:
+async def test_the_right_root_and_host_are_accepted(secured: Secured, mode: str) -> None:
     async with Queue(secured.dsn(sslmode=mode, sslrootcert=str(secured.right))) as queue:
         await queue.enqueue("mail")
 
@@ -112,23 +113,23 @@ async def test_another_root_is_refused(secured: Secured, mode: str) -> None:
     assert secured.server.password not in str(refused.value)
 
 
-async def test_another_host_is_refused_by_verify_full_alone(secured: Secured) -> None:
-    def asked(mode: str) -> Queue:
+async def test_only_verify_full_refuses_another_host(secured: Secured) -> None:
+    def queue_with(mode: str) -> Queue:
         return Queue(secured.dsn(host="127.0.0.1", sslmode=mode, sslrootcert=str(secured.right)))
 
-    async with asked("verify-ca") as queue:
+    async with queue_with("verify-ca") as queue:
         await queue.enqueue("mail")
     with pytest.raises(Unreachable, match=r"(?i)certificate"):
-        await asked("verify-full").enqueue("mail")
+        await queue_with("verify-full").enqueue("mail")
 
 
-async def test_a_connection_in_clear_is_not_made_up_for(secured: Secured) -> None:
-    """Who says `disable` is refused by a server that wants TLS, not helped to it."""
-    with pytest.raises(Unreachable, match="does not let us in"):
+async def test_an_unencrypted_connection_is_not_upgraded(secured: Secured) -> None:
+    """With `sslmode=disable` a server that requires TLS refuses the connection."""
+    with pytest.raises(Unreachable, match="refused the connection"):
         await Queue(secured.dsn(sslmode="disable")).enqueue("mail")
 
 
-def test_the_command_line_asks_for_the_same(secured: Secured) -> None:
+def test_the_command_line_checks_the_same(secured: Secured) -> None:
     right = secured.dsn(sslmode="verify-full", sslrootcert=str(secured.right))
     wrong = secured.dsn(sslmode="verify-full", sslrootcert=str(secured.wrong))
     assert invoke("stats", "--dsn", right).exit_code == 0
@@ -138,7 +139,7 @@ def test_the_command_line_asks_for_the_same(secured: Secured) -> None:
     assert secured.server.password not in refused.stderr
 
 
-async def test_a_server_without_tls_is_refused_where_it_is_asked_for(
+async def test_a_server_without_tls_is_refused_if_tls_is_required(
     tmp_path: Path,
 ) -> None:
     with running(tmp_path / "plain") as server:

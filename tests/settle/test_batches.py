@@ -1,4 +1,4 @@
-"""Few calls settle many jobs: endings must not pile up behind fast ones, and a call is a commit."""
+"""Few calls settle many jobs: each call is a commit, so endings are batched."""
 
 from __future__ import annotations
 
@@ -9,16 +9,31 @@ from inspect import signature
 from uuid import UUID
 
 from howdah import Queue, State
-from howdah.claim.claim import Line, claim
+from howdah.claim.claim import claim
+from howdah.claim.line import Line
+from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Complete, Ending
+from howdah.run.executor import Attempt
 from howdah.settle import SMALL, Settler
 from howdah.states import Verb
 from howdah.worker import Worker
 
 
-async def nothing() -> None:
-    """There are no reports to write first."""
+class Ready(InHand[Attempt]):
+    """Jobs in hand; `more` says whether some of them have not started."""
+
+    def __init__(self, more: Callable[[], bool]) -> None:
+        super().__init__(slots=10, threads=10)
+        self.more = more
+
+    @property
+    def has_ready(self) -> bool:
+        return self.more()
+
+
+async def no_reports() -> dict[tuple[UUID, int], str]:
+    return {}
 
 
 async def claimed(queue: Queue, jobs: int) -> list[Claim]:
@@ -29,18 +44,19 @@ async def claimed(queue: Queue, jobs: int) -> list[Claim]:
 @asynccontextmanager
 async def settling(
     queue: Queue, more: Callable[[], bool]
-) -> AsyncGenerator[tuple[Settler, list[int]]]:
-    """Give a settler at work, and how many jobs each of its calls moved."""
+) -> AsyncGenerator[tuple[Ready, list[int]]]:
+    """Run a settler; gives its jobs in hand and how many jobs each call moved."""
     written: list[int] = []
 
     def count(
-        verb: Verb, endings: Sequence[Ending], moved: dict[UUID, State | None], taken_up: float
+        verb: Verb, endings: Sequence[Ending], moved: dict[UUID, State | None], taken_at: float
     ) -> None:
         written.append(len(moved))
 
-    settler = Settler(queue.store, "worker", nothing, lambda: True, count, more)
+    in_hand = Ready(more)
+    settler = Settler(queue.store, "worker", in_hand, no_reports, lambda: None, [count])
     task = asyncio.create_task(settler.run())
-    yield settler, written
+    yield in_hand, written
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
@@ -48,50 +64,50 @@ async def settling(
 
 async def test_the_jobs_of_one_claim_are_settled_by_one_call(queue: Queue) -> None:
     batch_size: int = signature(Worker).parameters["batch_size"].default
-    async with settling(queue, more=lambda: False) as (settler, written):
-        for one in await claimed(queue, batch_size):
-            settler.add(Ending(one, Complete()))
-        await settler.flushed()
+    async with settling(queue, more=lambda: False) as (in_hand, written):
+        for each in await claimed(queue, batch_size):
+            in_hand.add_ending(Ending(each, Complete()))
+        await in_hand.wait_until_written()
     assert written == [batch_size]
 
 
-async def test_the_first_ending_waits_a_moment_for_those_that_follow_at_once(queue: Queue) -> None:
+async def test_the_first_ending_waits_a_moment_for_the_next_ones(queue: Queue) -> None:
     first, second = await claimed(queue, 2)
 
     def more() -> bool:
         if not written:
-            asyncio.get_running_loop().call_soon(settler.add, Ending(second, Complete()))
+            asyncio.get_running_loop().call_soon(in_hand.add_ending, Ending(second, Complete()))
         return not written
 
-    async with settling(queue, more) as (settler, written):
-        settler.add(Ending(first, Complete()))
-        await settler.flushed()
+    async with settling(queue, more) as (in_hand, written):
+        in_hand.add_ending(Ending(first, Complete()))
+        await in_hand.wait_until_written()
     assert written == [2]
 
 
-async def test_an_ending_waits_for_nothing_where_no_job_is_held(queue: Queue) -> None:
+async def test_an_ending_is_written_at_once_if_no_job_is_held(queue: Queue) -> None:
     first, second = await claimed(queue, 2)
 
     def more() -> bool:
         if not written:
-            asyncio.get_running_loop().call_soon(settler.add, Ending(second, Complete()))
+            asyncio.get_running_loop().call_soon(in_hand.add_ending, Ending(second, Complete()))
         return False
 
-    async with settling(queue, more) as (settler, written):
-        settler.add(Ending(first, Complete()))
-        await settler.flushed()
+    async with settling(queue, more) as (in_hand, written):
+        in_hand.add_ending(Ending(first, Complete()))
+        await in_hand.wait_until_written()
     assert written == [1, 1]
 
 
-async def test_a_batch_of_some_size_waits_for_nothing(queue: Queue) -> None:
-    asked: list[bool] = []
+async def test_a_batch_that_is_not_small_is_written_at_once(queue: Queue) -> None:
+    calls: list[bool] = []
 
     def more() -> bool:
-        asked.append(True)
+        calls.append(True)
         return True
 
-    async with settling(queue, more) as (settler, written):
-        for one in await claimed(queue, SMALL):
-            settler.add(Ending(one, Complete()))
-        await settler.flushed()
-    assert (written, asked) == ([SMALL], [])
+    async with settling(queue, more) as (in_hand, written):
+        for each in await claimed(queue, SMALL):
+            in_hand.add_ending(Ending(each, Complete()))
+        await in_hand.wait_until_written()
+    assert (written, calls) == ([SMALL], [])

@@ -1,4 +1,4 @@
-"""Cancel ends a job whoever holds it, and its worker is told."""
+"""Cancel ends a job even if a worker holds it, and the next beat tells the worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support import Database
 pytestmark = pytest.mark.engine
 
 
-def test_a_pending_job_is_never_handed_out(db: Database) -> None:
+def test_a_cancelled_pending_job_is_never_claimed(db: Database) -> None:
     job, other = db.enqueue("mail"), db.enqueue("mail")
     assert db.cancel(job, reason="changed my mind") == {job}
     assert [claim.id for claim in db.claim("mail")] == [other]
@@ -26,13 +26,13 @@ def test_a_pending_job_is_never_handed_out(db: Database) -> None:
     assert row["completed_at"] is not None
 
 
-def test_a_waiting_job_never_joins_the_line(db: Database) -> None:
+def test_a_cancelled_waiting_job_never_joins_the_line(db: Database) -> None:
     (job,) = db.enqueue_many([{"job_type": "mail", "delay": "1 hour"}])
     assert db.cancel(job) == {job}
     assert db.upkeep()[0]["next_due_in"] is None
 
 
-def test_a_running_job_is_taken_from_its_worker(db: Database) -> None:
+def test_a_worker_loses_a_running_job_that_is_cancelled(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail", worker="first")
     db.start(claims)
@@ -49,14 +49,14 @@ def test_a_running_job_is_taken_from_its_worker(db: Database) -> None:
     assert [error["error"] for error in row["errors"]] == ["too late"]
 
 
-def test_its_handler_may_say_so(db: Database) -> None:
+def test_a_worker_can_cancel_its_own_job(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail")
-    assert db.cancel_held(claims, "nobody is waiting") == {job}
-    assert (db.state_of(job), db.job(job)["last_error"]) == (State.CANCELLED, "nobody is waiting")
+    assert db.cancel_held(claims, "not needed") == {job}
+    assert (db.state_of(job), db.job(job)["last_error"]) == (State.CANCELLED, "not needed")
 
 
-def test_what_has_ended_or_never_was_is_left_alone(db: Database) -> None:
+def test_ended_and_unknown_jobs_are_not_changed(db: Database) -> None:
     done = db.enqueue("mail")
     db.complete(db.claim("mail"))
     live = db.enqueue("mail")

@@ -1,4 +1,4 @@
-"""Complete writes the end of an attempt that went well."""
+"""Complete records the end of a successful attempt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support import Database
 pytestmark = pytest.mark.engine
 
 
-def test_a_completed_job_says_all_about_its_end(db: Database) -> None:
+def test_a_completed_job_keeps_its_result_and_times(db: Database) -> None:
     job = db.enqueue("mail", {"to": "you"}, priority=150)
     claims = db.claim("mail", worker="first")
     db.progress(claims, 40, "sending")
@@ -37,7 +37,7 @@ def test_any_json_is_a_result(db: Database, result: object) -> None:
     assert db.job(job)["result"] == result
 
 
-def test_each_of_many_keeps_its_own_result(db: Database) -> None:
+def test_each_job_of_a_batch_keeps_its_own_result(db: Database) -> None:
     jobs = [db.enqueue("mail") for _ in range(3)]
     claims = db.claim("mail")
     moved = db.column(
@@ -50,7 +50,7 @@ def test_each_of_many_keeps_its_own_result(db: Database) -> None:
     assert [db.job(job)["result"] for job in jobs] == [{"n": 0}, None, 2]
 
 
-def test_a_job_that_was_never_marked_running_began_when_its_handler_did(db: Database) -> None:
+def test_the_start_is_computed_for_a_job_that_was_never_marked_running(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail")
     db.clock.advance(timedelta(minutes=10))
@@ -59,17 +59,17 @@ def test_a_job_that_was_never_marked_running_began_when_its_handler_did(db: Data
     assert row["completed_at"] - row["started_at"] == timedelta(minutes=3)
 
 
-def test_a_job_that_was_marked_running_keeps_the_moment_it_began(db: Database) -> None:
+def test_a_job_that_was_marked_running_keeps_its_start(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail")
     db.start(claims, timedelta(seconds=2))
-    began = db.job(job)["started_at"]
+    started_at = db.job(job)["started_at"]
     db.clock.advance(timedelta(minutes=1))
     db.complete(claims, ran=timedelta(seconds=5))
-    assert db.job(job)["started_at"] == began
+    assert db.job(job)["started_at"] == started_at
 
 
-def test_without_a_word_a_job_began_when_it_was_claimed(db: Database) -> None:
+def test_without_a_duration_the_start_is_the_claim(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail")
     db.clock.advance(timedelta(minutes=1))

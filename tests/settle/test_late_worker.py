@@ -1,7 +1,7 @@
-"""A worker that comes back from the dead must not settle a job that moved on.
+"""A worker that was given up for lost must not settle a job that moved on.
 
-The story: the first worker claims and falls silent; the job is recovered; a second worker claims
-it; the first wakes up and reports. Real Postgres, our own clock, no sleeping.
+The first worker claims and is silent; the job is recovered; a second worker claims it; then the
+first one reports.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def test_a_late_worker_changes_nothing(db: Database, report: str) -> None:
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_a_worker_that_claimed_it_again_cannot_use_its_old_lease(db: Database, report: str) -> None:
+def test_a_worker_that_claimed_the_job_again_cannot_use_its_old_lease(
+    db: Database, report: str
+) -> None:
     job = db.enqueue("mail")
     old = db.claim("mail", worker="first")
     db.retry(old)
@@ -60,7 +62,7 @@ def test_a_worker_that_claimed_it_again_cannot_use_its_old_lease(db: Database, r
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_a_lease_of_a_former_life_is_void_after_requeue(db: Database, report: str) -> None:
+def test_an_old_lease_is_void_after_a_requeue(db: Database, report: str) -> None:
     job = db.enqueue("mail")
     old = db.claim("mail", worker="first")
     db.fail(old)
@@ -72,7 +74,7 @@ def test_a_lease_of_a_former_life_is_void_after_requeue(db: Database, report: st
     assert db.complete(new) == {job}
 
 
-def test_in_a_batch_only_the_stale_ones_are_refused(db: Database) -> None:
+def test_only_the_stale_leases_of_a_batch_are_refused(db: Database) -> None:
     jobs = [db.enqueue("mail") for _ in range(4)]
     claims = db.claim("mail")
     db.cancel(jobs[1])
@@ -86,7 +88,7 @@ def test_in_a_batch_only_the_stale_ones_are_refused(db: Database) -> None:
     ]
 
 
-def test_settling_twice_is_settling_once(db: Database) -> None:
+def test_settling_twice_has_no_further_effect(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail")
     assert db.complete([*claims, *claims]) == {job}

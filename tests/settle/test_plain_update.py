@@ -1,6 +1,6 @@
-"""A foreign worker that settles by plain UPDATE gets what it asked for, and what it forgot.
+"""A foreign worker that settles by plain UPDATE also gets the columns that it did not set.
 
-These are the statements of the contract, word for word, sent by a driver that is not ours.
+These are the statements of the contract, word for word, over psycopg.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_complete(db: Database) -> None:
     assert db.depth() == {("mail", State.COMPLETED): 1} == db.counted()
 
 
-def test_fail_with_attempts_left_puts_it_back_in_line(db: Database) -> None:
+def test_fail_with_attempts_left_puts_the_job_back_in_line(db: Database) -> None:
     job = db.enqueue("mail")
     db.claim("mail")
     assert db.plain(FAIL, job, "no route") == 1
@@ -53,13 +53,13 @@ def test_fail_with_attempts_left_puts_it_back_in_line(db: Database) -> None:
     assert [(claim.id, claim.attempts) for claim in db.claim("mail")] == [(job, 2)]
 
 
-def test_fail_on_the_last_attempt_is_the_end(db: Database) -> None:
+def test_fail_on_the_last_attempt_ends_the_job(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1)
     db.claim("mail")
     assert db.plain(FAIL, job, "no route") == 1
     row = db.job(job)
     assert (row["status"], row["last_error"]) == (State.FAILED, "no route")
-    assert row["completed_at"] is not None  # which the statement did not say
+    assert row["completed_at"] is not None  # the statement did not set it
     assert row["ready_at"] is None
     assert row["finished_on"] == db.value("select today()")
     assert db.value("select tableoid::regclass::text from jobs") == (
@@ -81,7 +81,7 @@ def test_the_day_of_finishing_is_the_day_it_happened(db: Database) -> None:
     assert db.column("select distinct day from finished_counts") == [db.value("select today()")]
 
 
-def test_what_an_attempt_left_behind_does_not_pass_to_the_next(db: Database) -> None:
+def test_the_start_of_an_attempt_is_cleared_for_the_next(db: Database) -> None:
     job = db.enqueue("mail")
     db.claim("mail")
     db.plain("UPDATE jobs SET status='running', started_at=now() WHERE id=$1", job)
@@ -90,7 +90,7 @@ def test_what_an_attempt_left_behind_does_not_pass_to_the_next(db: Database) -> 
     assert db.job(job)["started_at"] is None
 
 
-def test_recover_takes_from_the_silent_and_leaves_the_last_attempt(db: Database) -> None:
+def test_recover_takes_stale_jobs_and_skips_last_attempts(db: Database) -> None:
     again = db.enqueue("mail")
     last = db.enqueue("mail", max_attempts=1)
     db.claim("mail")
@@ -113,7 +113,7 @@ def test_a_job_put_back_keeps_its_place(db: Database) -> None:
     assert [claim.id for claim in db.claim("mail")] == jobs
 
 
-def test_a_foreign_worker_may_say_that_it_runs(db: Database) -> None:
+def test_a_foreign_worker_can_mark_its_job_as_running(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail")
     assert db.plain("UPDATE jobs SET status='running', started_at=now() WHERE id=$1", job) == 1
@@ -122,7 +122,7 @@ def test_a_foreign_worker_may_say_that_it_runs(db: Database) -> None:
     assert db.complete(claims) == {job}
 
 
-def test_putting_back_without_the_rest_means_the_rest(db: Database) -> None:
+def test_setting_only_the_status_to_pending_clears_the_other_columns(db: Database) -> None:
     job = db.enqueue("mail")
     db.claim("mail")
     db.plain("UPDATE jobs SET status='pending' WHERE id=$1", job)
@@ -131,7 +131,7 @@ def test_putting_back_without_the_rest_means_the_rest(db: Database) -> None:
     assert [claim.id for claim in db.claim("mail")] == [job]
 
 
-def test_putting_off_takes_it_out_of_the_line(db: Database) -> None:
+def test_a_later_run_at_takes_the_job_out_of_the_line(db: Database) -> None:
     job = db.enqueue("mail")
     db.claim("mail")
     db.execute(
@@ -145,7 +145,7 @@ def test_putting_off_takes_it_out_of_the_line(db: Database) -> None:
     assert len(db.claim("mail")) == 1
 
 
-def test_a_pending_job_can_be_put_off_and_brought_forward(db: Database) -> None:
+def test_a_pending_job_can_be_delayed_and_made_ready_again(db: Database) -> None:
     job = db.enqueue("mail")
     db.execute("update jobs set run_at = now() + %s where id = %s", HOUR, job)
     assert db.claim("mail") == []
@@ -153,13 +153,13 @@ def test_a_pending_job_can_be_put_off_and_brought_forward(db: Database) -> None:
     assert [claim.id for claim in db.claim("mail")] == [job]
 
 
-def test_a_new_priority_is_a_new_place_in_line(db: Database) -> None:
+def test_a_new_priority_changes_the_place_in_line(db: Database) -> None:
     jobs = [db.enqueue("mail") for _ in range(3)]
     db.plain("UPDATE jobs SET priority=150 WHERE id=$1", jobs[2])
     assert [claim.id for claim in db.claim("mail")] == [jobs[2], *jobs[:2]]
 
 
-def test_a_failed_job_can_be_brought_back(db: Database) -> None:
+def test_a_failed_job_can_be_made_pending_again(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1)
     db.fail(db.claim("mail"))
     assert db.plain("UPDATE jobs SET status='pending' WHERE id=$1", job) == 1
@@ -172,7 +172,7 @@ def test_a_failed_job_can_be_brought_back(db: Database) -> None:
     assert db.retry([claim]) == {job: State.FAILED}
 
 
-def test_a_job_ended_differently_by_hand_is_counted_once(db: Database) -> None:
+def test_a_job_whose_final_state_is_changed_by_hand_is_counted_once(db: Database) -> None:
     job = db.enqueue("mail")
     db.fail(db.claim("mail"))
     db.execute("alter table jobs_finished disable trigger guard_update")
@@ -188,7 +188,7 @@ def test_deleted_history_is_not_counted(db: Database, relation: str) -> None:
     assert db.depth() == {("mail", State.COMPLETED): 1} == db.counted()
 
 
-def test_many_at_once_are_all_filled_in(db: Database) -> None:
+def test_an_update_of_many_rows_fills_in_all_of_them(db: Database) -> None:
     db.enqueue_many([{"job_type": "mail"}] * 20)
     db.claim("mail", batch=20)
     assert db.plain("UPDATE jobs SET status='failed' WHERE status='claimed'") == 20

@@ -1,4 +1,4 @@
-"""Release hands a job back as if it had never been claimed."""
+"""Release returns a job to the line as if it had never been claimed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_attempt_is_not_counted(db: Database) -> None:
     assert db.retry(db.claim("mail")) == {job: State.FAILED}
 
 
-def test_the_job_stands_where_it_stood(db: Database) -> None:
+def test_the_job_keeps_its_place_in_line(db: Database) -> None:
     jobs = [db.enqueue("mail") for _ in range(4)]
     claims = db.claim("mail", batch=2)
     ready_at = db.value("select ready_at from jobs where id = %s", jobs[1])
@@ -34,7 +34,7 @@ def test_the_job_stands_where_it_stood(db: Database) -> None:
     assert [claim.id for claim in db.claim("mail")] == jobs
 
 
-def test_it_leaves_no_trace(db: Database) -> None:
+def test_the_row_is_as_before_the_claim(db: Database) -> None:
     job = db.enqueue("mail")
     before = db.job(job)
     claims = db.claim("mail")
@@ -43,7 +43,7 @@ def test_it_leaves_no_trace(db: Database) -> None:
     assert db.job(job) == before
 
 
-def test_with_a_delay_it_comes_back_later(db: Database) -> None:
+def test_a_delayed_release_returns_the_job_later(db: Database) -> None:
     job = db.enqueue("mail")
     db.release(db.claim("mail"), HOUR)
     assert db.claim("mail") == []

@@ -23,12 +23,12 @@ def test_the_last_attempt_ends_as_failed(db: Database) -> None:
     assert (row["status"], row["attempts"], row["last_error"]) == (State.FAILED, 2, "it broke")
 
 
-def test_each_of_many_goes_its_own_way(db: Database) -> None:
+def test_each_job_of_a_batch_is_retried_or_fails_by_its_own_attempts(db: Database) -> None:
     once = [db.enqueue("mail", max_attempts=1) for _ in range(2)]
     thrice = [db.enqueue("mail") for _ in range(2)]
-    gone = db.enqueue("mail")
+    cancelled = db.enqueue("mail")
     claims = db.claim("mail")
-    db.cancel(gone)
+    db.cancel(cancelled)
     assert db.retry(claims) == dict.fromkeys(once, State.FAILED) | dict.fromkeys(
         thrice, State.PENDING
     )
@@ -64,11 +64,11 @@ def test_every_attempt_keeps_its_error(db: Database) -> None:
     db.fail(db.claim("mail", worker="third"), "given up", "line 9")
     row = db.job(job)
     assert row["last_error"] == "given up"
-    told = [
+    errors = [
         {key: error.get(key) for key in ("attempt", "worker_id", "error", "traceback")}
         for error in row["errors"]
     ]
-    assert told == [
+    assert errors == [
         {"attempt": 1, "worker_id": "first", "error": "no route", "traceback": "line 1"},
         {"attempt": 2, "worker_id": "second", "error": "refused", "traceback": None},
         {"attempt": 3, "worker_id": "third", "error": "given up", "traceback": "line 9"},
@@ -85,7 +85,7 @@ def test_the_last_twenty_errors_are_kept(db: Database) -> None:
     assert errors[-1]["error"] == "error 25"
 
 
-def test_a_retried_job_is_nobodys(db: Database) -> None:
+def test_a_retried_job_has_no_worker(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail")
     db.start(claims)
@@ -95,7 +95,7 @@ def test_a_retried_job_is_nobodys(db: Database) -> None:
     assert (row["attempts"], row["completed_at"]) == (1, None)
 
 
-def test_a_failed_job_keeps_what_is_needed_to_understand_it(db: Database) -> None:
+def test_a_failed_job_keeps_its_data_progress_and_error(db: Database) -> None:
     job = db.enqueue("mail", {"to": "you"})
     claims = db.claim("mail", worker="first")
     db.progress(claims, 60, "sending")

@@ -1,7 +1,7 @@
-"""The guard that stands behind every engine test bites: it sees each shape that a move can take.
+"""The guard of the engine tests works: it refuses each kind of unlisted move.
 
-A guard that let everything pass would make all those tests weaker without a sound. So here it is
-shown moves that no verb may make, made in the same ways as the verbs make theirs.
+A guard that allowed every move would weaken all those tests silently. So these tests make moves
+that no verb may make, with the same statements as the verbs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.engine
 REFUSED = "the guard refuses"
 
 
-def test_an_update_within_the_live_part_is_seen(db: Database) -> None:
+def test_an_unlisted_update_of_a_live_job_is_refused(db: Database) -> None:
     job = db.enqueue("mail")
     db.start(db.claim("mail"))
     with pytest.raises(psycopg.Error, match=f"{REFUSED}: a plain .* from running to claimed"):
@@ -25,21 +25,21 @@ def test_an_update_within_the_live_part_is_seen(db: Database) -> None:
     assert db.state_of(job) is State.RUNNING
 
 
-def test_a_move_made_by_delete_and_insert_is_seen(db: Database) -> None:
+def test_an_unlisted_move_by_delete_and_insert_is_refused(db: Database) -> None:
     job = db.enqueue("mail")
     with pytest.raises(psycopg.Error, match="from pending to completed"):
         db.execute("select howdah.finish('completed', null, %s, null, p_fenced => false)", [job])
     assert db.state_of(job) is State.PENDING
 
 
-def test_a_plain_update_that_crosses_the_partitions_is_seen(db: Database) -> None:
+def test_an_unlisted_plain_update_across_partitions_is_refused(db: Database) -> None:
     job = db.enqueue("mail")
     with pytest.raises(psycopg.Error, match="from pending to failed"):
         db.execute("update jobs set status = 'failed' where id = %s", job)
     assert db.state_of(job) is State.PENDING
 
 
-def test_a_way_back_to_life_is_seen(db: Database) -> None:
+def test_moving_a_finished_job_back_to_pending_is_refused(db: Database) -> None:
     job = db.enqueue("mail")
     db.complete(db.claim("mail"))
     with pytest.raises(psycopg.Error, match="from completed to pending"):
@@ -53,7 +53,7 @@ def test_a_way_back_to_life_is_seen(db: Database) -> None:
     assert db.state_of(job) is State.COMPLETED
 
 
-def test_another_end_for_a_finished_job_is_seen(db: Database) -> None:
+def test_moving_a_finished_job_to_another_end_is_refused(db: Database) -> None:
     job = db.enqueue("mail")
     db.complete(db.claim("mail"))
     with pytest.raises(psycopg.Error, match="from completed to failed"):
@@ -74,7 +74,7 @@ def test_a_verb_cannot_make_the_move_of_another_verb(db: Database) -> None:
     assert db.complete(claims) == {job}
 
 
-def test_a_job_that_vanishes_is_missed_at_commit(db: Database) -> None:
+def test_a_deleted_job_is_refused_at_commit(db: Database) -> None:
     job = db.enqueue("mail")
     with pytest.raises(psycopg.Error, match="was pending and is gone"):
         db.execute("delete from jobs where id = %s", job)
@@ -82,8 +82,8 @@ def test_a_job_that_vanishes_is_missed_at_commit(db: Database) -> None:
 
 
 @pytest.mark.parametrize("status", ["claimed", "running", "completed", "failed", "cancelled"])
-def test_a_job_begins_as_pending_and_as_nothing_else(db: Database, status: str) -> None:
-    worker = "somebody" if status in ("claimed", "running") else None
+def test_a_job_can_only_begin_as_pending(db: Database, status: str) -> None:
+    worker = "worker" if status in ("claimed", "running") else None
     with pytest.raises(psycopg.Error, match=f"{REFUSED}: job .* began as {status}"):
         db.execute(
             "insert into jobs (job_type, status, worker_id) values ('mail', %s, %s)",

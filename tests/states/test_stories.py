@@ -1,10 +1,9 @@
-"""Stories written by Hypothesis: any order of verbs and plain SQL, against a model in Python.
+"""Stories that Hypothesis writes: verbs and plain SQL in any order, against a model in Python.
 
-The model is a dozen fields per job and says what each step must answer. After every step the
-rows are compared with the model, and the counts that queue_depth tells with the rows. Leases
-are right, old, another worker's or from the future. The guard stands behind it, so a step that
-makes an unlisted move ends the story as well. What chance does not bring about in a few stories is
-chosen: every verb meets every state with every kind of lease there can be.
+The model has a dozen fields per job and knows the answer of each step. After every step, the rows
+are compared with the model, and queue_depth with the rows. Leases are right, old, another worker's
+or from the future. The guard refuses unlisted moves. Combinations that chance seldom produces are
+chosen directly: every verb with every state and every kind of lease.
 """
 
 from __future__ import annotations
@@ -46,20 +45,20 @@ minutes = st.integers(1, 6)
 limits = st.integers(1, 3)
 
 
-def length(of_minutes: int) -> timedelta:
-    return timedelta(minutes=of_minutes)
+def length(minutes: int) -> timedelta:
+    return timedelta(minutes=minutes)
 
 
 @dataclass
-class Told:
+class ModelJob:
     """A job as the model sees it."""
 
     id: UUID
     job_type: str
     priority: int
     max_attempts: int
-    due: int | None = None  # the minute at which it may run; None: it stands in line
-    ready_at: Any = None  # where it stands, read from the database when it joins the line
+    due: int | None = None  # the minute at which it may run; None: it is in line
+    ready_at: Any = None  # its place in line, read from the database when it enters the line
     state: State = State.PENDING
     attempts: int = 0
     worker: str | None = None
@@ -83,18 +82,18 @@ class Told:
 
 @dataclass
 class Model:
-    jobs: dict[UUID, Told] = field(default_factory=dict[UUID, Told])
+    jobs: dict[UUID, ModelJob] = field(default_factory=dict[UUID, ModelJob])
     leases: list[Claimed] = field(default_factory=list[Claimed])
     beats: dict[str, int] = field(default_factory=dict[str, int])
     minute: int = 0
 
-    def holder(self, lease: Claimed) -> Told | None:
-        """The job this lease still holds."""
+    def held_job(self, lease: Claimed) -> ModelJob | None:
+        """Return the job if this lease still holds it."""
         job = self.jobs[lease.id]
         current = job.held and (job.worker, job.attempts) == (lease.worker_id, lease.attempts)
         return job if current else None
 
-    def line(self, job_types: set[str]) -> list[Told]:
+    def jobs_in_line(self, job_types: set[str]) -> list[ModelJob]:
         ready = (
             job
             for job in self.jobs.values()
@@ -105,27 +104,27 @@ class Model:
 
 LEASES = ("right", "old", "another's", "of a later attempt")
 FENCED = ("start", "progress", "emit", "complete", "retry", "fail", "release")
-MEETINGS = {
+COMBINATIONS = {
     *product([*FENCED, "cancel by its worker"], State, LEASES[1:]),
     *product([*FENCED, "cancel by its worker"], [State.CLAIMED, State.RUNNING], LEASES[:1]),
     *product(["claim", "cancel", "requeue", "promote", "recover"], State, ["none"]),
     *product(["plain recover"], State, ["none"]),
 }
-Meeting = tuple[str, State, str]  # verb, state, lease
+Combination = tuple[str, State, str]  # verb, state, lease
 
 
 T = TypeVar("T")
 
 
-class Chosen(dict[str, object]):
-    """Stands in for chance where a test knows what it wants, by the name of the choice."""
+class FixedChoices(dict[str, object]):
+    """Replaces random choices by fixed ones, by the name of the choice."""
 
 
-Data: TypeAlias = st.DataObject | Chosen
+Data: TypeAlias = st.DataObject | FixedChoices
 
 
 def pick(data: Data, options: Sequence[T], name: str) -> T:
-    if isinstance(data, Chosen):
+    if isinstance(data, FixedChoices):
         return next(option for option in options if option == data.get(name, option))
     return data.draw(st.sampled_from(options), name)
 
@@ -134,16 +133,16 @@ class Stories(RuleBasedStateMachine):
     def __init__(self, db: Database) -> None:
         super().__init__()
         self.db = db
-        self.met: set[Meeting] = set()
+        self.seen: set[Combination] = set()
         self.model = Model()
         db.execute("truncate jobs, workers, finished_counts, job_events, guard.leaving")
         db.clock.advance(-db.clock.offset)
 
     @initialize()
     def begin_with_a_job_in_every_state(self) -> None:
-        """Each on its second attempt, so that there is an old lease too. The pending one last."""
+        """Each is on its second attempt, so there is an old lease too. The pending job is last."""
         for state in reversed(State):
-            job = self.known(Told(self.db.enqueue("mail", max_attempts=4), "mail", 100, 4))
+            job = self.add_job(ModelJob(self.db.enqueue("mail", max_attempts=4), "mail", 100, 4))
             claims: list[Claimed] = []
             for job.attempts in (1, 2):
                 claims = self.db.claim("mail", worker="first")
@@ -155,7 +154,7 @@ class Stories(RuleBasedStateMachine):
             job.state, job.worker = state, None if state is State.PENDING else "first"
             match state:
                 case State.PENDING:
-                    self.joins_the_line(job)
+                    self.enter_line(job)
                 case State.CLAIMED:
                     pass
                 case State.RUNNING:
@@ -175,12 +174,12 @@ class Stories(RuleBasedStateMachine):
     @rule(job_type=types, priority=priorities, limit=limits)
     def enqueue(self, job_type: str, priority: int, limit: int) -> None:
         job = self.db.enqueue(job_type, priority=priority, max_attempts=limit)
-        self.joins_the_line(self.known(Told(job, job_type, priority, limit)))
+        self.enter_line(self.add_job(ModelJob(job, job_type, priority, limit)))
 
     @rule(job_type=types, delay=minutes)
     def enqueue_for_later(self, job_type: str, delay: int) -> None:
         job = self.db.enqueue(job_type, delay=length(delay))
-        self.known(Told(job, job_type, 100, 3, due=self.model.minute + delay))
+        self.add_job(ModelJob(job, job_type, 100, 3, due=self.model.minute + delay))
 
     @rule(job_type=types, priority=priorities)
     def insert(self, job_type: str, priority: int) -> None:
@@ -189,14 +188,14 @@ class Stories(RuleBasedStateMachine):
             job_type,
             priority,
         )
-        self.joins_the_line(self.known(Told(job, job_type, priority, 3)))
+        self.enter_line(self.add_job(ModelJob(job, job_type, priority, 3)))
 
     # ── claim, run ──
 
     @rule(job_types=st.sets(types, min_size=1), worker=workers, batch=st.integers(1, 4))
     def claim(self, job_types: set[str], worker: str, batch: int) -> None:
-        self.meets_all("claim", lambda job: job.job_type in job_types)
-        expected = self.model.line(job_types)[:batch]
+        self.record_all("claim", lambda job: job.job_type in job_types)
+        expected = self.model.jobs_in_line(job_types)[:batch]
         claims = self.db.claim(*job_types, worker=worker, batch=batch)
         assert [claim.id for claim in claims] == [job.id for job in expected]
         for claim, job in zip(claims, expected, strict=True):
@@ -205,38 +204,38 @@ class Stories(RuleBasedStateMachine):
             assert claim.attempts == job.attempts
         self.model.leases += claims
 
-    def some_lease(self, data: Data, verb: str) -> tuple[Claimed, Told | None]:
-        """Draw a lease, of a job in any state and of any kind; and the job, if it still holds it.
+    def some_lease(self, data: Data, verb: str) -> tuple[Claimed, ModelJob | None]:
+        """Draw a lease of any kind, of a job in any state; return also the job if it is held.
 
-        First the state and then the job, so that states in which few jobs are come up as often.
+        The state is drawn before the job, so that states with few jobs are drawn as often.
         """
         leased = [self.model.jobs[id] for id in dict.fromkeys(c.id for c in self.model.leases)]
         states = [state for state in State if any(job.state is state for job in leased)]
         state = pick(data, states, "state")
         job = pick(data, [job for job in leased if job.state is state], "job")
-        handed_out = [lease for lease in self.model.leases if lease.id == job.id]
+        leases_of_job = [lease for lease in self.model.leases if lease.id == job.id]
         kind = pick(data, LEASES, "lease")
-        lease = handed_out[-1]
-        if kind == "old" and len(handed_out) > 1:
-            lease = handed_out[0]
+        lease = leases_of_job[-1]
+        if kind == "old" and len(leases_of_job) > 1:
+            lease = leases_of_job[0]
         elif kind == "another's":
-            lease = lease.by("somebody else")
+            lease = lease.by("another worker")
         elif kind == "of a later attempt":
             lease = lease._replace(attempts=lease.attempts + 1)
-        holder = self.model.holder(lease)
+        holder = self.model.held_job(lease)
         if holder is not None:
             kind = "right"
         elif kind == "right":
             kind = "old"
-        self.met.add((verb, state, kind))
+        self.seen.add((verb, state, kind))
         return lease, holder
 
-    def with_a_lease(
-        self, data: Data, verb: str, act: Callable[[list[Claimed]], set[UUID]]
-    ) -> Told | None:
-        """Act with some lease; returns the job if it was the right one."""
+    def call_with_lease(
+        self, data: Data, verb: str, call: Callable[[list[Claimed]], set[UUID]]
+    ) -> ModelJob | None:
+        """Call a verb with some lease; return the job if it was the right lease."""
         lease, holder = self.some_lease(data, verb)
-        assert act([lease]) == ({lease.id} if holder else set())
+        assert call([lease]) == ({lease.id} if holder else set())
         return holder
 
     def has_leases(self) -> bool:
@@ -254,7 +253,7 @@ class Stories(RuleBasedStateMachine):
     @precondition(has_leases)
     @rule(data=st.data(), percent=st.integers(0, 100))
     def progress(self, data: Data, percent: int) -> None:
-        if job := self.with_a_lease(
+        if job := self.call_with_lease(
             data, "progress", lambda leases: self.db.progress(leases, percent)
         ):
             job.progress = percent
@@ -262,13 +261,13 @@ class Stories(RuleBasedStateMachine):
     @precondition(has_leases)
     @rule(data=st.data())
     def emit(self, data: Data) -> None:
-        if job := self.with_a_lease(data, "emit", lambda leases: self.db.emit(leases, "news")):
+        if job := self.call_with_lease(data, "emit", lambda leases: self.db.emit(leases, "news")):
             job.events += 1
 
     @rule(worker=workers)
     def beat(self, worker: str) -> None:
         held = [lease for lease in self.model.leases if lease.worker_id == worker]
-        lost = {lease.id for lease in held if self.model.holder(lease) is None}
+        lost = {lease.id for lease in held if self.model.held_job(lease) is None}
         # a job may have been claimed twice by one worker: lost once and held once
         assert self.db.beat(worker, held, length(SILENT_AFTER)) == lost
         self.model.beats[worker] = self.model.minute
@@ -278,26 +277,26 @@ class Stories(RuleBasedStateMachine):
     @precondition(has_leases)
     @rule(data=st.data())
     def complete(self, data: Data) -> None:
-        if job := self.with_a_lease(data, "complete", self.db.complete):
+        if job := self.call_with_lease(data, "complete", self.db.complete):
             job.state, job.progress = State.COMPLETED, 100
 
     @precondition(has_leases)
     @rule(data=st.data(), delay=st.none() | minutes)
     def retry(self, data: Data, delay: int | None) -> None:
         later = None if delay is None else length(delay)
-        if job := self.with_a_lease(
+        if job := self.call_with_lease(
             data, "retry", lambda leases: set(self.db.retry(leases, delay=later))
         ):
             job.errors += 1
             if job.last:
                 job.state = State.FAILED
             else:
-                self.goes_back(job, delay)
+                self.return_to_pending(job, delay)
 
     @precondition(has_leases)
     @rule(data=st.data())
     def fail(self, data: Data) -> None:
-        if job := self.with_a_lease(data, "fail", self.db.fail):
+        if job := self.call_with_lease(data, "fail", self.db.fail):
             job.state = State.FAILED
             job.errors += 1
 
@@ -305,25 +304,27 @@ class Stories(RuleBasedStateMachine):
     @rule(data=st.data(), delay=st.none() | minutes)
     def release(self, data: Data, delay: int | None) -> None:
         later = None if delay is None else length(delay)
-        if job := self.with_a_lease(data, "release", lambda leases: self.db.release(leases, later)):
+        if job := self.call_with_lease(
+            data, "release", lambda leases: self.db.release(leases, later)
+        ):
             job.attempts -= 1
-            self.goes_back(job, delay)
+            self.return_to_pending(job, delay)
 
     @precondition(has_leases)
     @rule(data=st.data())
     def cancel_held(self, data: Data) -> None:
-        if job := self.with_a_lease(data, "cancel by its worker", self.db.cancel_held):
+        if job := self.call_with_lease(data, "cancel by its worker", self.db.cancel_held):
             job.state = State.CANCELLED
             job.errors += 1
 
     def has_jobs(self) -> bool:
         return bool(self.model.jobs)
 
-    def some_job(self, data: Data, verb: str) -> Told:
+    def some_job(self, data: Data, verb: str) -> ModelJob:
         jobs = list(self.model.jobs.values())
         states = [state for state in State if any(job.state is state for job in jobs)]
         state = pick(data, states, "state")
-        self.met.add((verb, state, "none"))
+        self.seen.add((verb, state, "none"))
         return pick(data, [job for job in jobs if job.state is state], "job")
 
     @precondition(has_jobs)
@@ -346,7 +347,7 @@ class Stories(RuleBasedStateMachine):
         if again:
             job.max_attempts = job.attempts + attempts
             job.progress = 0
-            self.goes_back(job, None)
+            self.return_to_pending(job, None)
 
     @rule(by=minutes)
     def advance_the_clock(self, by: int) -> None:
@@ -355,7 +356,7 @@ class Stories(RuleBasedStateMachine):
 
     @rule()
     def promote(self) -> None:
-        self.meets_all("promote")
+        self.record_all("promote")
         due = {
             job.id
             for job in self.model.jobs.values()
@@ -363,11 +364,11 @@ class Stories(RuleBasedStateMachine):
         }
         assert self.db.promote() == due
         for id in due:
-            self.joins_the_line(self.model.jobs[id])
+            self.enter_line(self.model.jobs[id])
 
     @rule()
     def recover(self) -> None:
-        self.meets_all("recover")
+        self.record_all("recover")
         stale = [job for job in self.model.jobs.values() if job.held and self.is_silent(job)]
         moved = {job.id: State.FAILED if job.last else State.PENDING for job in stale}
         assert self.db.recover_stale_jobs(length(TIMEOUT)) == moved
@@ -376,9 +377,9 @@ class Stories(RuleBasedStateMachine):
             if job.last:
                 job.state = State.FAILED
             else:
-                self.goes_back(job, None)
+                self.return_to_pending(job, None)
 
-    def is_silent(self, job: Told) -> bool:
+    def is_silent(self, job: ModelJob) -> bool:
         assert job.worker
         if job.worker in self.model.beats:
             return self.model.minute - self.model.beats[job.worker] >= SILENT_AFTER
@@ -386,85 +387,85 @@ class Stories(RuleBasedStateMachine):
 
     # ── plain SQL of a foreign worker ──
 
-    def holds_something(self) -> bool:
+    def has_held_jobs(self) -> bool:
         return any(job.held for job in self.model.jobs.values())
 
-    def some_held(self, data: Data) -> Told:
+    def some_held_job(self, data: Data) -> ModelJob:
         return pick(data, [job for job in self.model.jobs.values() if job.held], "held job")
 
-    @precondition(holds_something)
+    @precondition(has_held_jobs)
     @rule(data=st.data())
     def plain_complete(self, data: Data) -> None:
-        job = self.some_held(data)
-        told = self.db.execute(
+        job = self.some_held_job(data)
+        updated = self.db.execute(
             "update jobs set status='completed', progress=100, completed_at=now() where id=%s",
             job.id,
         )
-        assert told == 1
+        assert updated == 1
         job.state, job.progress = State.COMPLETED, 100
 
-    @precondition(holds_something)
+    @precondition(has_held_jobs)
     @rule(data=st.data())
     def plain_fail(self, data: Data) -> None:
-        job = self.some_held(data)
-        told = self.db.execute(
+        job = self.some_held_job(data)
+        updated = self.db.execute(
             "update jobs set status = case when attempts >= max_attempts then 'failed' "
             "else 'pending' end, last_error=%s, worker_id=null, claimed_at=null where id=%s",
             "a foreign error",
             job.id,
         )
-        assert told == 1
+        assert updated == 1
         if job.last:
             job.state, job.worker = State.FAILED, None
         else:
-            self.goes_back(job, None)
+            self.return_to_pending(job, None)
 
     @rule()
     def plain_recover(self) -> None:
-        self.meets_all("plain recover")
+        self.record_all("plain recover")
         stale = [
             job
             for job in self.model.jobs.values()
             if job.held and not job.last and self.model.minute - job.claimed >= TIMEOUT
         ]
-        told = self.db.execute(
+        updated = self.db.execute(
             "update jobs set status='pending', worker_id=null, claimed_at=null "
             "where status in ('claimed','running') "
             "and claimed_at < howdah.clock() - %s::interval and attempts < max_attempts",
             length(TIMEOUT),
         )
-        assert told == len(stale)
+        assert updated == len(stale)
         for job in stale:
-            self.goes_back(job, None)
+            self.return_to_pending(job, None)
 
-    # ── what has met what ──
+    # ── seen combinations ──
 
-    def meets_all(self, verb: str, among: Callable[[Told], bool] = lambda job: True) -> None:
-        """Note that a verb which names no job has passed by all of these."""
-        self.met |= {(verb, job.state, "none") for job in self.model.jobs.values() if among(job)}
+    def record_all(self, verb: str, include: Callable[[ModelJob], bool] = lambda job: True) -> None:
+        """Record that a verb without job ids was called while these jobs existed."""
+        self.seen |= {(verb, job.state, "none") for job in self.model.jobs.values() if include(job)}
 
-    # ── the model's own moves ──
+    # ── changes of the model ──
 
-    def known(self, job: Told) -> Told:
+    def add_job(self, job: ModelJob) -> ModelJob:
         self.model.jobs[job.id] = job
         return job
 
-    def goes_back(self, job: Told, delay: int | None) -> None:
+    def return_to_pending(self, job: ModelJob, delay: int | None) -> None:
         job.state, job.worker = State.PENDING, None
         if delay is None:
-            self.joins_the_line(job)
+            self.enter_line(job)
         else:
             job.due, job.ready_at = self.model.minute + delay, None
 
-    def joins_the_line(self, job: Told) -> None:
+    def enter_line(self, job: ModelJob) -> None:
         job.due = None
         job.ready_at = self.db.value("select ready_at from jobs_live where id = %s", job.id)
         assert job.ready_at is not None
 
-    # ── what holds after every step ──
+    # ── checks after every step ──
 
     @invariant()
-    def the_rows_are_as_the_model_says(self) -> None:
+    def rows_equal_the_model(self) -> None:
         rows = self.db.rows(
             "select id, job_type, priority, status, worker_id, attempts, max_attempts, progress, "
             "events_count, jsonb_array_length(errors) as errors, "
@@ -492,28 +493,28 @@ class Stories(RuleBasedStateMachine):
             }
 
     @invariant()
-    def the_events_are_numbered_without_gaps(self) -> None:
+    def events_are_numbered_without_gaps(self) -> None:
         rows = self.db.rows(
             "select job_id, array_agg(number order by number) as numbers from job_events group by 1"
         )
-        told = {row["job_id"]: row["numbers"] for row in rows}
-        assert told == {
+        numbers = {row["job_id"]: row["numbers"] for row in rows}
+        assert numbers == {
             job.id: list(range(1, job.events + 1)) for job in self.model.jobs.values() if job.events
         }
 
     @invariant()
-    def the_counts_are_true(self) -> None:
+    def queue_depth_equals_the_rows(self) -> None:
         assert self.db.depth() == self.db.counted()
 
 
 @pytest.mark.slow
-def test_any_story_ends_as_the_model_says(db: Database) -> None:
-    class OnThisDatabase(Stories):
+def test_every_story_agrees_with_the_model(db: Database) -> None:
+    class StoriesOnDatabase(Stories):
         def __init__(self) -> None:
             super().__init__(db)
 
     run_state_machine_as_test(
-        OnThisDatabase,
+        StoriesOnDatabase,
         settings=settings(
             max_examples=60,
             stateful_step_count=40,
@@ -524,7 +525,7 @@ def test_any_story_ends_as_the_model_says(db: Database) -> None:
     )
 
 
-ACTS: dict[str, Callable[[Stories, Chosen], None]] = {
+CALLS: dict[str, Callable[[Stories, FixedChoices], None]] = {
     "start": lambda story, chosen: story.start(data=chosen),
     "progress": lambda story, chosen: story.progress(data=chosen, percent=50),
     "emit": lambda story, chosen: story.emit(data=chosen),
@@ -542,20 +543,20 @@ ACTS: dict[str, Callable[[Stories, Chosen], None]] = {
 }
 
 
-@pytest.mark.parametrize("verb", ACTS)
+@pytest.mark.parametrize("verb", CALLS)
 @pytest.mark.slow
-def test_every_verb_meets_every_state_with_every_kind_of_lease(db: Database, verb: str) -> None:
-    met: set[Meeting] = set()
-    expected = {meeting for meeting in MEETINGS if meeting[0] == verb}
+def test_every_verb_is_tested_with_every_state_and_kind_of_lease(db: Database, verb: str) -> None:
+    seen: set[Combination] = set()
+    expected = {combination for combination in COMBINATIONS if combination[0] == verb}
     for _, state, lease in sorted(expected):
-        for minutes in (0, 2 * TIMEOUT):  # while the holder may still be at it, and long after
+        for minutes in (0, 2 * TIMEOUT):  # before and long after the timeout of the holder
             story = Stories(db)
             story.begin_with_a_job_in_every_state()
             story.advance_the_clock(by=minutes)
-            ACTS[verb](story, Chosen(state=state, lease=lease))
-            story.the_rows_are_as_the_model_says()
-            story.the_events_are_numbered_without_gaps()
-            story.the_counts_are_true()
-            met |= story.met
-    assert met == expected
-    assert {act for act, _, _ in MEETINGS} == set(ACTS)
+            CALLS[verb](story, FixedChoices(state=state, lease=lease))
+            story.rows_equal_the_model()
+            story.events_are_numbered_without_gaps()
+            story.queue_depth_equals_the_rows()
+            seen |= story.seen
+    assert seen == expected
+    assert {call for call, _, _ in COMBINATIONS} == set(CALLS)

@@ -1,9 +1,9 @@
-"""Releases: earlier versions of howdah, taken out of git and run as processes of their own.
+"""Releases: earlier versions of howdah, taken from git and run as processes.
 
-A release is a tag `v…` that leads to this checkout. `HOWDAH_UPGRADE_FROM` (commits or tags, with
-commas) names others to try. While there is no release, `STAND_IN` is tried instead of one: a commit
-of the same, unreleased schema number. Move it forward when a change before the first release breaks
-with it on purpose.
+A release is a tag `v…` that is an ancestor of this checkout. `HOWDAH_UPGRADE_FROM` (commits or
+tags, with commas) names others. While there is no release, `STAND_IN` is used: a commit of the
+same, unreleased schema number. Move it forward when a change before the first release breaks with
+it on purpose.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ from pathlib import Path
 
 import pytest
 
-from bench.quick.commits import NoCommit, choose, take_out
+from bench.quick.commits import NoCommit, choose, extract
 from tests.support.processes import ROOT
 
 STAND_IN = "a300ac8746"
-NO_RELEASE = "NO EARLIER RELEASE: no tag v… leads here, so no upgrade from one was tried"
+NO_RELEASE = "NO EARLIER RELEASE: no tag v… is an ancestor, so no upgrade from a release was tested"
 
 
 def releases() -> list[str]:
-    """Name what is to be tried, oldest first; nothing where nothing was released."""
-    if asked := os.environ.get("HOWDAH_UPGRADE_FROM"):
-        return asked.split(",")
+    """Return the releases to test, oldest first; empty if there is no release."""
+    if names := os.environ.get("HOWDAH_UPGRADE_FROM"):
+        return names.split(",")
     earlier = ("--merged", "HEAD", "--no-contains", "HEAD", "--sort=creatordate")
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", "tag", "--list", "v*", *earlier], cwd=ROOT, capture_output=True, text=True
     )
-    return done.stdout.split()
+    return result.stdout.split()
 
 
 def source_of(release: str, folder: Path) -> Path:
-    """Take a release's source out of git; skips the test where the history is not there."""
+    """Extract a release's source from git; skip the test if the git history is missing."""
     try:
-        return take_out(choose(release, ROOT), ROOT, folder)
+        return extract(choose(release, ROOT), ROOT, folder)
     except NoCommit as problem:
-        pytest.skip(f"NOT TRIED: {problem} (a checkout without history?)")
+        pytest.skip(f"NOT TESTED: {problem} (a checkout without history?)")
 
 
 def command(source: Path, *words: str) -> tuple[list[str], dict[str, str]]:
-    """Return the words and the environment that run `howdah` from this source."""
+    """Return the command and the environment that run `howdah` from this source."""
     paths = os.pathsep.join((str(source), os.environ.get("PYTHONPATH", "")))
     return [sys.executable, "-m", "howdah", *words], {**os.environ, "PYTHONPATH": paths}
 
 
 def install(source: Path, dsn: str) -> None:
-    """Let a release install its own schema."""
+    """Install a release's schema with the code of that release."""
     words, environment = command(source, "install", "--dsn", dsn)
-    done = subprocess.run(words, env=environment, cwd=source, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(words, env=environment, cwd=source, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 @contextmanager
 def worker(source: Path, dsn: str, app: Path) -> Generator[subprocess.Popen[bytes]]:
-    """Run a release's worker with the queue in the file `app`; killed when the block is left."""
+    """Run a release's worker with the queue in the file `app`; kill it when the block ends."""
     words, environment = command(source, "worker", f"{app.stem}:queue", "--dsn", dsn)
     process = subprocess.Popen(words, env=environment, cwd=app.parent)
     try:

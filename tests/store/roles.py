@@ -24,7 +24,7 @@ class Roles:
     producer: Session
     worker: Session
     observer: Session
-    nobody: Session  # a role that was given nothing
+    nobody: Session  # a role without any privilege
 
     def named(self, name: str) -> Session:
         return {
@@ -39,7 +39,7 @@ class Roles:
 def roles_in(databases: Databases) -> Generator[Roles]:
     """Make a guarded database, the roles, and a session for each of them."""
     mark = secrets.token_hex(4)
-    # a name that has to be quoted, since roles may be named anything
+    # these names need quotes: a role may have any name
     names = {role: f'howdah "{role}" {mark}' for role in (*ROLES, "nobody")}
     dsn = databases.create_guarded()
     owner = Database(dsn)

@@ -1,4 +1,4 @@
-"""A call that gets no answer in time fails, and its connection is not used again."""
+"""A call without an answer in time fails, and its connection is not used again."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ CONNECTIONS = (
 async def test_a_call_that_gets_no_answer_fails_and_the_next_one_works(
     queue: Queue, dsn: str
 ) -> None:
-    async with Queue(dsn, call_timeout=timedelta(milliseconds=300)) as hurried:
-        await hurried.enqueue("before")
+    async with Queue(dsn, call_timeout=timedelta(milliseconds=300)) as short_timeout:
+        await short_timeout.enqueue("before")
         async with queue.store.acquire() as holder, holder.transaction():
             await holder.execute("lock table howdah.jobs_live in access exclusive mode")
-            with pytest.raises(Unreachable, match="no answer in time"):
-                await hurried.enqueue("blocked")
-            assert await holder.fetchval(CONNECTIONS) == 0, "its connection was given up"
-        await hurried.enqueue("after")
+            with pytest.raises(Unreachable, match="did not answer in time"):
+                await short_timeout.enqueue("blocked")
+            assert await holder.fetchval(CONNECTIONS) == 0, "the connection was closed"
+        await short_timeout.enqueue("after")
     assert {job.job_type for job in await queue.jobs()} >= {"before", "after"}
 
 
-def test_a_call_timeout_is_longer_than_nothing() -> None:
-    with pytest.raises(BadInput, match="call_timeout must be longer than nothing"):
+def test_a_call_timeout_of_zero_is_refused() -> None:
+    with pytest.raises(BadInput, match="call_timeout must be longer than 0"):
         Queue("postgresql://nowhere/nothing", call_timeout=timedelta())

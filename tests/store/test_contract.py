@@ -19,7 +19,7 @@ class Column(NamedTuple):
     default: str | None
 
 
-# What is promised about each column. None as a default: none is promised.
+# The promised type, nullability and default of each column. Default None: the column has none.
 PROMISED: dict[str, Column] = {
     "id": Column("uuid", True, "howdah.new_id()"),
     "job_type": Column("text", True, None),
@@ -42,7 +42,7 @@ PROMISED: dict[str, Column] = {
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_a_column_is_as_promised(shared_db: Database, name: str) -> None:
-    (found,) = shared_db.rows(
+    (column,) = shared_db.rows(
         "select format_type(coalesce(nullif(t.typbasetype, 0), t.oid), null) as type, "
         "a.attnotnull as not_null, pg_get_expr(d.adbin, d.adrelid) as default "
         "from pg_attribute as a join pg_type as t on t.oid = a.atttypid "
@@ -51,11 +51,11 @@ def test_a_column_is_as_promised(shared_db: Database, name: str) -> None:
         name,
     )
     promised = PROMISED[name]
-    assert (found["type"], found["not_null"]) == (promised.type, promised.not_null)
+    assert (column["type"], column["not_null"]) == (promised.type, promised.not_null)
     if promised.default is None:
-        assert found["default"] is None
+        assert column["default"] is None
     else:
-        assert found["default"].split("::")[0] in (
+        assert column["default"].split("::")[0] in (
             promised.default,
             promised.default.removeprefix("howdah."),
         )
@@ -84,7 +84,7 @@ def test_a_bare_insert_gets_every_default(db: Database) -> None:
     }
 
 
-def test_an_id_is_in_jobs_once(db: Database) -> None:
+def test_an_id_is_unique_in_jobs(db: Database) -> None:
     job = db.enqueue("mail")
     with pytest.raises(psycopg.errors.UniqueViolation):
         db.plain("INSERT INTO jobs (id, job_type) VALUES ($1, 'mail')", job)
@@ -92,16 +92,16 @@ def test_an_id_is_in_jobs_once(db: Database) -> None:
 
 
 def test_claim_job_batch_has_the_promised_signature(shared_db: Database) -> None:
-    (found,) = shared_db.rows(
+    (function,) = shared_db.rows(
         "select pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result "
         "from pg_proc where proname = 'claim_job_batch'"
     )
-    assert found["arguments"] == (
+    assert function["arguments"] == (
         "p_worker_id text, p_job_types text[], p_batch_size integer DEFAULT 10"
     )
-    assert found["result"] == "SETOF jobs"
+    assert function["result"] == "SETOF jobs"
 
 
 @pytest.mark.parametrize("status", list(State))
-def test_every_state_can_be_asked_for(shared_db: Database, status: State) -> None:
+def test_jobs_can_be_selected_by_every_state(shared_db: Database, status: State) -> None:
     assert shared_db.plain("SELECT * FROM jobs WHERE status = $1", str(status)) == 0

@@ -1,4 +1,4 @@
-"""People are told which database this is, and neither its user nor its password."""
+"""Messages name the database, but neither its user nor its password."""
 
 from __future__ import annotations
 

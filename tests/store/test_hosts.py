@@ -1,4 +1,4 @@
-"""A DSN with several hosts: each is tried in its turn, and the one that takes writes is meant."""
+"""A DSN with several hosts: each is tried in turn, and the one that accepts writes is used."""
 
 from __future__ import annotations
 
@@ -45,26 +45,28 @@ WRITES = "target_session_attrs=read-write"
         ("postgresql://u@/db?host=/home/of one", ["postgresql://u@/db?host=/home/of one"]),
     ],
 )
-def test_every_host_gets_a_dsn_of_its_own(dsn: str, each: list[str]) -> None:
+def test_each_host_gets_its_own_dsn(dsn: str, each: list[str]) -> None:
     assert each_host(dsn) == each
 
 
-async def test_a_host_that_is_not_there_is_passed_over(dsn: str) -> None:
-    _, _, where = dsn.partition("?host=")
-    folder, _, port = where.partition("&port=")
-    several = dsn.replace(where, f"/nowhere,{folder}&port=5432,{port}")
-    async with Queue(several) as queue:
+async def test_an_unreachable_host_is_skipped(dsn: str) -> None:
+    _, _, address = dsn.partition("?host=")
+    folder, _, port = address.partition("&port=")
+    both_hosts = dsn.replace(address, f"/nowhere,{folder}&port=5432,{port}")
+    async with Queue(both_hosts) as queue:
         assert await queue.store.fetchval("select 1") == 1
 
 
-async def test_a_first_host_that_says_nothing_leaves_time_for_the_second(dsn: str) -> None:
-    """It takes the connection and never answers: within one limit of time for all, it ate it up."""
-    _, _, where = dsn.partition("?host=")
-    folder, _, port = where.partition("&port=")
-    with socket.create_server(("127.0.0.1", 0)) as deaf:
-        silent = deaf.getsockname()[1]
-        several = dsn.replace(where, f"127.0.0.1,{folder}&port={silent},{port}&sslmode=disable")
-        async with Queue(several, call_timeout=timedelta(seconds=6)) as queue:
+async def test_a_silent_first_host_leaves_time_for_the_second(dsn: str) -> None:
+    """The first host accepts the connection and never answers; it must not use up the timeout."""
+    _, _, address = dsn.partition("?host=")
+    folder, _, port = address.partition("&port=")
+    with socket.create_server(("127.0.0.1", 0)) as silent_host:
+        silent_port = silent_host.getsockname()[1]
+        both_hosts = dsn.replace(
+            address, f"127.0.0.1,{folder}&port={silent_port},{port}&sslmode=disable"
+        )
+        async with Queue(both_hosts, call_timeout=timedelta(seconds=6)) as queue:
             assert await queue.store.fetchval("select 1") == 1
-        deaf.settimeout(0)
-        deaf.accept()[0].close()  # it was the first that was tried
+        silent_host.settimeout(0)
+        silent_host.accept()[0].close()  # the silent host was tried first

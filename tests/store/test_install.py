@@ -1,4 +1,4 @@
-"""Install makes the schema, or brings it up to this code, and never leaves it half made."""
+"""Install creates or upgrades the schema, and never leaves it half done."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def ready(dsn: str) -> AsyncGenerator[Connection]:
 
 @pytest.fixture
 def role(databases: Databases) -> Generator[str]:
-    """An ordinary role: no superuser, nothing given. Asked for before the database it works in."""
+    """A role without privileges. Request it before the database, so that it is dropped after it."""
     name = f"howdah_role_{secrets.token_hex(4)}"
     with psycopg.connect(databases.server_dsn, autocommit=True) as connection:
         connection.execute(f"create role {name}".encode())
@@ -50,21 +50,21 @@ def role(databases: Databases) -> Generator[str]:
         connection.execute(f"drop role {name}".encode())
 
 
-async def test_it_says_whether_there_was_anything_to_do(empty: Connection) -> None:
+async def test_install_returns_whether_it_changed_anything(empty: Connection) -> None:
     assert await installed(empty) is None
     assert await install(empty) is True
     assert await install(empty) is False
-    found = await installed(empty)
+    version = await installed(empty)
     numbers = engine_files.SCHEMA_NUMBER, engine_files.COMPATIBLE_FROM
-    assert found == (*numbers, engine_files.fingerprint(), engine_files.tables())
+    assert version == (*numbers, engine_files.fingerprint(), engine_files.tables_fingerprint())
 
 
-async def test_a_second_time_changes_nothing(ready: Connection, dsn: str) -> None:
+async def test_a_second_install_changes_nothing(ready: Connection, dsn: str) -> None:
     before = catalog(dsn)
-    when = await ready.fetchval("select installed_at from howdah.installed")
+    installed_at = await ready.fetchval("select installed_at from howdah.installed")
     assert await install(ready) is False
     assert catalog(dsn) == before
-    assert await ready.fetchval("select installed_at from howdah.installed") == when
+    assert await ready.fetchval("select installed_at from howdah.installed") == installed_at
 
 
 async def test_functions_of_other_code_are_replaced(ready: Connection, dsn: str) -> None:
@@ -92,20 +92,18 @@ async def test_a_function_that_was_dropped_comes_back(ready: Connection, dsn: st
     assert await install(ready) is False
 
 
-async def test_tables_of_a_development_state_are_told_from_those_of_a_release(
-    ready: Connection, dsn: str
-) -> None:
-    """Nothing leads on from there: neither a worker nor an install makes believe that it does."""
+async def test_tables_of_a_development_version_are_refused(ready: Connection, dsn: str) -> None:
+    """No migration starts there: neither a worker nor an install may use these tables."""
     await ready.execute("select howdah.enqueue('mail')")
-    for was in (
+    for change in (
         "update howdah.installed set tables = 'of last week'",
         "alter table howdah.installed drop column tables",
     ):
-        await ready.execute(was)
+        await ready.execute(change)
         before = catalog(dsn)
-        for refuses in (check, install):
+        for action in (check, install):
             with pytest.raises(SchemaOlder, match=r"made by a development version.*drop"):
-                await refuses(ready)
+                await action(ready)
         assert catalog(dsn) == before
     assert await ready.fetchval("select count(*) from howdah.jobs") == 1
     await ready.execute("drop schema howdah cascade")
@@ -113,22 +111,27 @@ async def test_tables_of_a_development_state_are_told_from_those_of_a_release(
     await check(ready)
 
 
-async def test_remarks_and_spaces_are_no_other_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_first(text: str) -> str:
+async def test_comments_and_spaces_do_not_change_the_fingerprint_of_the_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fingerprint_with_first(text: str) -> str:
         first, *rest = before
         monkeypatch.setattr(engine_files, "engine", lambda: (first._replace(text=text), *rest))
-        engine_files.tables.cache_clear()
-        return engine_files.tables()
+        engine_files.tables_fingerprint.cache_clear()
+        return engine_files.tables_fingerprint()
 
     before = engine_files.engine()
     assert before[0].holds_data
     try:
-        same = with_first(before[0].text)
-        assert with_first("-- said otherwise\n\n" + before[0].text.replace("    ", "\t")) == same
-        assert with_first(before[0].text + "create table howdah.more ();") != same
+        same = fingerprint_with_first(before[0].text)
+        assert (
+            fingerprint_with_first("-- another comment\n\n" + before[0].text.replace("    ", "\t"))
+            == same
+        )
+        assert fingerprint_with_first(before[0].text + "create table howdah.more ();") != same
     finally:
         monkeypatch.undo()
-        engine_files.tables.cache_clear()
+        engine_files.tables_fingerprint.cache_clear()
 
 
 async def test_jobs_stay_when_functions_are_replaced(ready: Connection) -> None:
@@ -138,7 +141,9 @@ async def test_jobs_stay_when_functions_are_replaced(ready: Connection) -> None:
     assert await ready.fetchval("select id from howdah.claim_job_batch('w', '{mail}')") == job
 
 
-async def test_an_ordinary_role_can_install_and_use_it(role: str, empty: Connection) -> None:
+async def test_an_ordinary_role_can_install_and_use_the_schema(
+    role: str, empty: Connection
+) -> None:
     database = await empty.fetchval("select current_database()")
     await empty.execute(f"grant create on database {database} to {role}")
     await empty.execute(f"set session authorization {role}")
@@ -168,8 +173,8 @@ async def test_a_role_that_may_not_create_a_schema_is_refused(empty: Connection,
     assert await installed(empty) is None
 
 
-async def test_a_schema_of_somebody_else_is_refused(role: str, empty: Connection) -> None:
-    """Its tables and functions would run their owner's code with the rights of who installs."""
+async def test_a_schema_of_another_role_is_refused(role: str, empty: Connection) -> None:
+    """Its functions would run the owner's code with the rights of the installing role."""
     database = await empty.fetchval("select current_database()")
     await empty.execute(f"grant create on database {database} to {role}")
     await empty.execute(f"set session authorization {role}")
@@ -190,23 +195,23 @@ async def test_a_schema_of_somebody_else_is_refused(role: str, empty: Connection
         "alter domain howdah.percent owner to {}",
     ],
 )
-async def test_something_of_somebody_else_in_the_schema_is_refused(
+async def test_an_object_of_another_role_in_the_schema_is_refused(
     role: str, ready: Connection, foreign: str
 ) -> None:
     await ready.execute(foreign.format(role))
-    with pytest.raises(NotAllowed, match=f"something that is not yours: .*{role}"):
+    with pytest.raises(NotAllowed, match=f"contains an object of another role: .*{role}"):
         await install(ready)
 
 
-async def test_it_needs_no_extension(ready: Connection) -> None:
-    found = await ready.fetch("select extname from pg_extension")
-    assert [row[0] for row in found] == ["plpgsql"]
+async def test_the_schema_needs_no_extension(ready: Connection) -> None:
+    extensions = await ready.fetch("select extname from pg_extension")
+    assert [row[0] for row in extensions] == ["plpgsql"]
 
 
-async def test_what_another_process_made_meanwhile_is_seen(
+async def test_a_schema_that_another_process_made_meanwhile_is_seen(
     empty: Connection, empty_dsn: str
 ) -> None:
-    """A transaction that waited for the lock looks again, and must not ask an old cache."""
+    """A transaction that waited for the lock checks again, and must not use an old cache."""
     assert await installed(empty) is None
     async with empty.transaction():
         assert await installed(empty) is None
@@ -218,10 +223,10 @@ async def test_what_another_process_made_meanwhile_is_seen(
         assert await installed(empty) == (7, 7, "theirs", None)
 
 
-async def test_an_install_that_fails_leaves_nothing(
+async def test_a_failed_install_leaves_nothing(
     empty: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_files, "closing", lambda: "select 1 / 0")
+    monkeypatch.setattr(engine_files, "finish_install", lambda: "select 1 / 0")
     with pytest.raises(asyncpg.DivisionByZeroError):
         await install(empty)
     assert await empty.fetchval("select to_regnamespace('howdah') is null")
@@ -229,12 +234,12 @@ async def test_an_install_that_fails_leaves_nothing(
     assert await install(empty) is True
 
 
-# ── the whole as one file ──
+# ── the install script ──
 
 
-def test_the_one_file_makes_the_same_schema(empty_dsn: str, dsn: str) -> None:
+def test_the_script_makes_the_same_schema(empty_dsn: str, dsn: str) -> None:
     with psycopg.connect(empty_dsn) as connection, connection.transaction():
-        connection.execute(install_script.whole().encode())
+        connection.execute(install_script.script().encode())
     assert catalog(empty_dsn) == catalog(dsn)
     db = Database(empty_dsn)
     job = db.enqueue("mail")
@@ -242,43 +247,51 @@ def test_the_one_file_makes_the_same_schema(empty_dsn: str, dsn: str) -> None:
     db.close()
 
 
-def test_psql_makes_the_same_schema(empty_dsn: str, dsn: str, tmp_path: Path) -> None:
+def test_psql_makes_the_same_schema_from_the_script(
+    empty_dsn: str, dsn: str, tmp_path: Path
+) -> None:
     psql = find_psql()
     assert psql is not None
     file = tmp_path / "howdah.sql"
-    file.write_text(install_script.whole(), encoding="utf-8")
+    file.write_text(install_script.script(), encoding="utf-8")
     command = [psql, "--no-psqlrc", "--quiet", "--single-transaction", "-v", "ON_ERROR_STOP=1"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, "-f", str(file), empty_dsn], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
     assert catalog(empty_dsn) == catalog(dsn)
 
 
-async def test_code_finds_what_the_one_file_made(empty: Connection, empty_dsn: str) -> None:
+async def test_the_schema_from_the_script_passes_the_check(
+    empty: Connection, empty_dsn: str
+) -> None:
     with psycopg.connect(empty_dsn) as connection:
-        connection.execute(install_script.whole().encode())
+        connection.execute(install_script.script().encode())
     await check(empty)
     assert await install(empty) is False
 
 
-# ── a schema that does not fit ──
+# ── an incompatible schema ──
 
 
-async def test_a_missing_schema_is_named_with_what_to_run(empty_dsn: str) -> None:
+async def test_a_missing_schema_is_refused_with_the_command_to_run(empty_dsn: str) -> None:
     async with Queue(empty_dsn) as queue:
         with pytest.raises(SchemaMissing, match="no howdah schema: run `howdah install`"):
             await queue.claim(["mail"], worker_id="first")
 
 
-async def test_an_older_schema_is_named_with_what_to_run(ready: Connection, dsn: str) -> None:
+async def test_an_older_schema_is_refused_with_the_command_to_run(
+    ready: Connection, dsn: str
+) -> None:
     await ready.execute("update howdah.installed set schema_number = 0, compatible_from = 0")
     async with Queue(dsn) as queue:
         with pytest.raises(SchemaOlder, match=r"has number 0, this code needs \d+: run `howdah in"):
             await queue.claim(["mail"], worker_id="first")
 
 
-async def test_a_newer_schema_is_named_with_what_to_do(ready: Connection, dsn: str) -> None:
+async def test_a_newer_schema_is_refused_with_the_advice_to_upgrade(
+    ready: Connection, dsn: str
+) -> None:
     await ready.execute("update howdah.installed set schema_number = 99, compatible_from = 98")
     async with Queue(dsn) as queue:
         with pytest.raises(SchemaNewer, match=r"number 99 .* for 98 and newer.*upgrade the howdah"):
@@ -288,7 +301,7 @@ async def test_a_newer_schema_is_named_with_what_to_do(ready: Connection, dsn: s
     assert await ready.fetchval("select schema_number from howdah.installed") == 99
 
 
-async def test_a_newer_schema_that_still_fits_is_worked_with(ready: Connection, dsn: str) -> None:
+async def test_a_newer_compatible_schema_is_used(ready: Connection, dsn: str) -> None:
     await ready.execute("update howdah.installed set schema_number = 99, compatible_from = 1")
     async with Queue(dsn) as queue:
         assert await queue.claim(["mail"], worker_id="first") == []

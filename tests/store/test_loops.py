@@ -25,8 +25,8 @@ CONNECTIONS = """
 """
 
 
-class _Watch:
-    """Counts the connections that howdah has, from outside."""
+class _ConnectionCounter:
+    """Counts howdah's connections through a connection of its own."""
 
     def __init__(self, dsn: str) -> None:
         self._connection = psycopg.connect(dsn, autocommit=True)
@@ -43,14 +43,14 @@ class _Watch:
 
 
 @pytest.fixture
-def watch(dsn: str) -> Generator[_Watch]:
-    made = _Watch(dsn)
-    yield made
-    made.close()
+def counter(dsn: str) -> Generator[_ConnectionCounter]:
+    counter = _ConnectionCounter(dsn)
+    yield counter
+    counter.close()
 
 
 def _in_threads(n: int, work: Callable[[], Any]) -> None:
-    """Run the same in so many threads; raise what one of them raised."""
+    """Run `work` in `n` threads; raise the first error of any thread."""
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -73,8 +73,10 @@ def _run(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(work)
 
 
-async def test_a_thread_handler_may_run_loops_of_its_own(dsn: str, watch: _Watch) -> None:
-    """What it enqueues is there, the worker goes on, and no connection is left over."""
+async def test_a_thread_handler_may_run_its_own_event_loops(
+    dsn: str, counter: _ConnectionCounter
+) -> None:
+    """Its jobs are enqueued, the worker continues, and no connection is left open."""
     async with Queue(dsn) as queue:
 
         @queue.job
@@ -87,40 +89,48 @@ async def test_a_thread_handler_may_run_loops_of_its_own(dsn: str, watch: _Watch
 
         await parent.enqueue_many(parent.draft(n=n) for n in range(20))
         async with queue.worker(concurrency=20) as worker:
-            at_work = asyncio.create_task(worker.run_until_idle())
-            while not at_work.done():
-                watch.count()
+            working = asyncio.create_task(worker.run_until_idle())
+            while not working.done():
+                counter.count()
                 await asyncio.sleep(0.005)
-            await at_work
-            await eventually(lambda: watch.count() <= 8 + 2, "those of the ended loops are closed")
+            await working
+            await eventually(
+                lambda: counter.count() <= 8 + 2, "the connections of ended loops are closed"
+            )
         counts = await queue.counts()
         assert counts["child"] == {"completed": 100}
-    # a pool, a beat and a listener; what the threads have at a time; some that are being closed
-    assert watch.most <= 2 * 8 + 2 + 8, watch.most
+    # the worker's pool, beat and listener; the threads' loops; some that are being closed
+    assert counter.most <= 2 * 8 + 2 + 8, counter.most
 
 
-def test_the_connections_of_a_loop_are_closed_with_it(dsn: str, watch: _Watch) -> None:
+def test_the_connections_of_a_loop_are_closed_with_it(
+    dsn: str, counter: _ConnectionCounter
+) -> None:
     queue = Queue(dsn)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(10):
             _run(queue.enqueue("mail"))
             gc.collect()
-        _run(eventually(lambda: watch.count() == 0, "nobody closed the queue"))
+        _run(
+            eventually(
+                lambda: counter.count() == 0, "the connections are closed though the queue is not"
+            )
+        )
 
 
-def test_two_loops_that_live_long_keep_what_they_have(dsn: str, watch: _Watch) -> None:
+def test_two_long_loops_keep_their_connections(dsn: str, counter: _ConnectionCounter) -> None:
     queue = Queue(dsn, connections=2)
-    meet = threading.Barrier(2, timeout=20)
+    barrier = threading.Barrier(2, timeout=20)
     backends: list[set[int]] = []
 
     async def work() -> None:
         own: set[int] = set()
         for _ in range(30):
             own.add(await queue.store.fetchval("select pg_backend_pid()"))
-        meet.wait()
+        barrier.wait()
         own.add(await queue.store.fetchval("select pg_backend_pid()"))
-        meet.wait()
+        barrier.wait()
         backends.append(own)
 
     _in_threads(2, lambda: _run(work()))
@@ -128,8 +138,8 @@ def test_two_loops_that_live_long_keep_what_they_have(dsn: str, watch: _Watch) -
     assert not backends[0] & backends[1]
 
 
-def test_many_loops_at_once_stay_within_the_limit(dsn: str, watch: _Watch) -> None:
-    """Twice `connections` over all loops; the others wait for their turn."""
+def test_many_loops_at_once_stay_within_the_limit(dsn: str, counter: _ConnectionCounter) -> None:
+    """All loops together open at most twice `connections`; other calls wait."""
     queue = Queue(dsn, connections=2)
     most = 0
     mutex, at_once = threading.Lock(), 0
@@ -146,7 +156,7 @@ def test_many_loops_at_once_stay_within_the_limit(dsn: str, watch: _Watch) -> No
 
     _in_threads(20, lambda: [_run(work()) for _ in range(3)])
     assert most <= 4
-    _run(eventually(lambda: watch.count() == 0))
+    _run(eventually(lambda: counter.count() == 0))
 
 
 def test_an_idle_loop_gives_up_a_connection_that_another_needs(dsn: str) -> None:
@@ -154,7 +164,7 @@ def test_an_idle_loop_gives_up_a_connection_that_another_needs(dsn: str) -> None
     ready, done = threading.Barrier(3, timeout=20), threading.Event()
 
     async def hold() -> None:
-        await queue.enqueue("mail")  # its pool has one now, and does not use it
+        await queue.enqueue("mail")  # its pool now has an idle connection
         ready.wait()
         while not done.is_set():
             await asyncio.sleep(0.01)
@@ -169,14 +179,14 @@ def test_an_idle_loop_gives_up_a_connection_that_another_needs(dsn: str) -> None
     for holder in holders:
         holder.join(20)
 
-    assert _run(_mails(queue)) == 5
+    assert _run(_count_mails(queue)) == 5
 
 
-async def _mails(queue: Queue) -> int:
+async def _count_mails(queue: Queue) -> int:
     return sum((await queue.counts())["mail"].values())
 
 
-def test_a_loop_that_gets_no_connection_is_told_why(dsn: str) -> None:
+def test_a_loop_that_gets_no_connection_fails_with_the_reason(dsn: str) -> None:
     queue = Queue(dsn, connections=1, call_timeout=timedelta(seconds=0.2))
     ready, done = threading.Barrier(3, timeout=20), threading.Event()
 
@@ -200,7 +210,7 @@ def test_a_loop_that_gets_no_connection_is_told_why(dsn: str) -> None:
     _run(queue.enqueue("mail"))
 
 
-def test_closing_in_one_loop_leaves_the_other_alone(dsn: str) -> None:
+def test_closing_in_one_loop_keeps_the_connections_of_the_other(dsn: str) -> None:
     async def main() -> None:
         async with Queue(dsn) as queue:
             before = await queue.store.fetchval("select pg_backend_pid()")
@@ -234,23 +244,26 @@ def test_a_job_is_followed_in_two_loops_at_once(dsn: str) -> None:
     _run(main())
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of that loop's own untidiness
+@pytest.mark.leaks_connections  # the loop is closed before its connections
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # for the loop's own sockets
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_loop_that_was_closed_carelessly_is_forgotten(dsn: str, watch: _Watch) -> None:
-    """`loop.close()` alone ends no generators: the next loop sees to it."""
+def test_the_connections_of_a_loop_closed_without_shutdown_are_closed(
+    dsn: str, counter: _ConnectionCounter
+) -> None:
+    """`loop.close()` alone ends no async generators: the next loop closes the connections."""
     queue = Queue(dsn)
     loop = asyncio.new_event_loop()
     loop.run_until_complete(queue.enqueue("mail"))
     loop.close()
     _run(queue.enqueue("mail"))
-    _run(eventually(lambda: watch.count() == 0))
+    _run(eventually(lambda: counter.count() == 0))
     del loop
     gc.collect()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_forked_child_has_connections_of_its_own(dsn: str) -> None:
+def test_a_forked_child_opens_its_own_connections(dsn: str) -> None:
     queue = Queue(dsn, connections=1)
 
     async def main() -> None:
@@ -266,14 +279,14 @@ def test_a_forked_child_has_connections_of_its_own(dsn: str) -> None:
         _, status = await asyncio.to_thread(os.waitpid, child, 0)
         assert os.waitstatus_to_exitcode(status) == 0
         assert await queue.store.fetchval("select pg_backend_pid()") == before
-        assert await _mails(queue) == 1
+        assert await _count_mails(queue) == 1
         await queue.close()
 
-    # the running loop is not seen by the child: asyncio asks for the process it runs in
+    # asyncio compares process ids, so the child does not see the running loop
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("connections", [0, -1, True, 1.5, "8", None, 1001, 10**30])
-def test_a_number_of_connections_that_makes_no_sense_is_refused(connections: Any) -> None:
-    with pytest.raises(BadInput, match=r"connections is a whole number from 1 to 1000, not "):
+def test_a_bad_number_of_connections_is_refused(connections: Any) -> None:
+    with pytest.raises(BadInput, match=r"connections must be a whole number from 1 to 1000, not "):
         Queue("postgresql://localhost/x", connections=connections)

@@ -1,6 +1,6 @@
-"""What `howdah sql` prints works in a migration tool, twice in a row, and leaves no setting behind.
+"""The output of `howdah sql` works in migration tools, also twice, and leaves no setting changed.
 
-The tools are the real ones, and the migrations are those of docs/guides/migrations.md.
+The tools are real, and the migrations are those of docs/guides/migrations.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTINGS = """
     select name, setting from pg_settings
     where name not in ('transaction_isolation', 'transaction_deferrable', 'transaction_read_only')
 """
-OURS = {
+SESSION_SETTINGS = {
     "search_path": "other, public",
     "check_function_bodies": "off",
     "standard_conforming_strings": "off",
@@ -44,13 +44,13 @@ OURS = {
 
 def recipe(path: str) -> str:
     """Return the file that the guide shows under this path."""
-    found = re.search(rf"```python\n# {re.escape(path)}\n(.*?)```", GUIDE, re.DOTALL)
-    assert found is not None, path
-    return found[1]
+    match = re.search(rf"```python\n# {re.escape(path)}\n(.*?)```", GUIDE, re.DOTALL)
+    assert match is not None, path
+    return match[1]
 
 
 def run(*command: str, cwd: Path, **environment: str) -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, *command],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(cwd), **environment},
@@ -58,8 +58,8 @@ def run(*command: str, cwd: Path, **environment: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def howdah_sql(to: Path, *options: str) -> str:
@@ -119,7 +119,7 @@ def upgrade():
 
 @pytest.fixture
 def role(databases: Databases) -> Generator[str]:
-    """A role whose name asks for care. Asked for before the databases that grant it something."""
+    """A role whose name needs quotes. Request it before the databases: it is dropped last."""
     name = f"it's a $howdah$ role {secrets.token_hex(4)}"
     with psycopg.connect(databases.server_dsn, autocommit=True) as server:
         server.execute(f'create role "{name}"'.encode())
@@ -139,18 +139,18 @@ def alembic(role: str, tmp_path: Path) -> Path:
     (versions / "0002_later.py").write_text(LATER)
     howdah_sql(versions / "howdah_1.sql")
     howdah_sql(versions / "howdah_from_1.sql", "--from", "1")
-    everybody = ("--producer", role, "--worker", role, "--observer", role)
-    howdah_sql(versions / "grants.sql", "--grants", *everybody)
+    all_roles = ("--producer", role, "--worker", role, "--observer", role)
+    howdah_sql(versions / "grants.sql", "--grants", *all_roles)
     return tmp_path
 
 
 def url(dsn: str, driver: str) -> str:
-    """Return the address as SQLAlchemy writes it: psycopg takes a socket's folder as an option."""
+    """Return the DSN as a SQLAlchemy URL for this driver."""
     return re.sub(r"^postgres(ql)?://", f"postgresql+{driver}://", dsn)
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "asyncpg"])
-def test_alembic_runs_it_and_runs_it_again(
+def test_alembic_runs_the_script_twice(
     role: str, alembic: Path, empty_dsn: str, dsn: str, driver: str
 ) -> None:
     address = url(empty_dsn, driver)
@@ -171,7 +171,7 @@ def test_alembic_runs_it_and_runs_it_again(
         )
 
 
-def test_alembic_prints_it_for_psql(alembic: Path, empty_dsn: str, dsn: str) -> None:
+def test_alembic_prints_the_script_for_psql(alembic: Path, empty_dsn: str, dsn: str) -> None:
     offline = url(empty_dsn, "psycopg")
     printed = run("-m", "alembic", "upgrade", "head", "--sql", cwd=alembic, URL=offline)
     file = alembic / "offline.sql"
@@ -207,7 +207,7 @@ class Migration(migrations.Migration):
 """
 
 
-def test_django_runs_it_and_runs_it_again(tmp_path: Path, empty_dsn: str, dsn: str) -> None:
+def test_django_runs_the_script_twice(tmp_path: Path, empty_dsn: str, dsn: str) -> None:
     folder = tmp_path / "shop" / "migrations"
     folder.mkdir(parents=True)
     (tmp_path / "shop" / "__init__.py").touch()
@@ -225,13 +225,13 @@ def test_django_runs_it_and_runs_it_again(tmp_path: Path, empty_dsn: str, dsn: s
         "HOST": "host",
         "PORT": "port",
     }
-    database = repr({ours: str(parts.get(theirs) or "") for ours, theirs in names.items()})
-    known = {"DJANGO_SETTINGS_MODULE": "shop_settings", "DATABASE": database}
-    run("-m", "django", "migrate", "shop", "0001", cwd=tmp_path, **known)
+    database = repr({name: str(parts.get(keyword) or "") for name, keyword in names.items()})
+    environment_of_django = {"DJANGO_SETTINGS_MODULE": "shop_settings", "DATABASE": database}
+    run("-m", "django", "migrate", "shop", "0001", cwd=tmp_path, **environment_of_django)
     assert catalog(empty_dsn) == catalog(dsn)
     db = Database(empty_dsn)
     job = db.enqueue("mail")
-    run("-m", "django", "migrate", cwd=tmp_path, **known)
+    run("-m", "django", "migrate", cwd=tmp_path, **environment_of_django)
     assert catalog(empty_dsn) == catalog(dsn)
     assert db.complete(db.claim("mail")) == {job}
     db.close()
@@ -244,40 +244,42 @@ def test_django_runs_it_and_runs_it_again(tmp_path: Path, empty_dsn: str, dsn: s
 # ── psql ──
 
 
-def psql(dsn: str, *options: str, said: str = "") -> str:
+def psql(dsn: str, *options: str, commands: str = "") -> str:
     program = find_psql()
     assert program is not None
     command = [program, "--no-psqlrc", "--quiet", "-At", "-v", "ON_ERROR_STOP=1", *options, dsn]
-    done = subprocess.run(command, input=said, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    result = subprocess.run(command, input=commands, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
 
 
 def show() -> str:
-    return "".join(f"show {name};\n" for name in OURS)
+    return "".join(f"show {name};\n" for name in SESSION_SETTINGS)
 
 
-def set_ours(word: str = "set") -> str:
-    return "".join(f"{word} {name} = {value};\n" for name, value in OURS.items())
+def set_settings(word: str = "set") -> str:
+    return "".join(f"{word} {name} = {value};\n" for name, value in SESSION_SETTINGS.items())
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
     ("before", "after"), [("", ""), ("begin;\n", "commit;\n")], ids=["alone", "transaction"]
 )
-def test_psql_runs_it_twice_and_finds_its_settings_as_they_were(
+def test_psql_runs_the_script_twice_and_keeps_its_settings(
     empty_dsn: str, dsn: str, tmp_path: Path, before: str, after: str
 ) -> None:
     file = tmp_path / "howdah.sql"
     howdah_sql(file)
     twice = f"\\i {file}\n{show()}\\i {file}\n{show()}"
-    said = psql(empty_dsn, said=f"create schema other;{set_ours()}{before}{twice}{after}{show()}")
-    assert said.splitlines() == list(OURS.values()) * 3
+    output = psql(
+        empty_dsn, commands=f"create schema other;{set_settings()}{before}{twice}{after}{show()}"
+    )
+    assert output.splitlines() == list(SESSION_SETTINGS.values()) * 3
     assert catalog(empty_dsn) == catalog(dsn)
 
 
 @pytest.mark.engine
-def test_psql_runs_it_as_one_transaction(empty_dsn: str, dsn: str, tmp_path: Path) -> None:
+def test_psql_runs_the_script_in_one_transaction(empty_dsn: str, dsn: str, tmp_path: Path) -> None:
     file = tmp_path / "howdah.sql"
     howdah_sql(file)
     psql(empty_dsn, "-1", "-f", str(file), "-f", str(file))
@@ -285,24 +287,25 @@ def test_psql_runs_it_as_one_transaction(empty_dsn: str, dsn: str, tmp_path: Pat
 
 
 @pytest.mark.engine
-def test_what_the_caller_set_for_the_transaction_alone_ends_with_it(
+def test_a_local_setting_of_the_caller_ends_with_its_transaction(
     empty_dsn: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "howdah.sql"
     howdah_sql(file)
-    local = set_ours("set local")
+    local = set_settings("set local")
     before, _, after = psql(
-        empty_dsn, said=f"{show()}select '--';begin;{local}\\i {file}\ncommit;select '--';{show()}"
+        empty_dsn,
+        commands=f"{show()}select '--';begin;{local}\\i {file}\ncommit;select '--';{show()}",
     ).partition("--\n--\n")
     assert before == after
     assert before
 
 
-# ── what stays, what is refused ──
+# ── running it again, and refusals ──
 
 
 @pytest.mark.engine
-async def test_a_second_time_replaces_functions_and_changes_nothing_else(dsn: str) -> None:
+async def test_a_second_run_replaces_functions_and_changes_nothing_else(dsn: str) -> None:
     before = catalog(dsn)
     connection = await asyncpg.connect(dsn)
     job = await connection.fetchval("select howdah.enqueue('mail')")
@@ -310,59 +313,59 @@ async def test_a_second_time_replaces_functions_and_changes_nothing_else(dsn: st
         "update howdah.options set value = '9' where name = 'max_lost_workers'"
     )
     changed = catalog(dsn)
-    when = await connection.fetchval("select installed_at from howdah.installed")
+    installed_at = await connection.fetchval("select installed_at from howdah.installed")
     await connection.execute(
         "create or replace function howdah.today() returns date language sql stable "
         "as $$ select date '2000-01-01' $$"
     )
     settings = await connection.fetch(SETTINGS)
-    await connection.execute(install_script.whole())
+    await connection.execute(install_script.script())
     assert await connection.fetch(SETTINGS) == settings
     assert catalog(dsn) == changed
     assert catalog(dsn)["functions"] == before["functions"]
-    assert await connection.fetchval("select installed_at from howdah.installed") == when
+    assert await connection.fetchval("select installed_at from howdah.installed") == installed_at
     assert await connection.fetchval("select id from howdah.jobs") == job
     await connection.close()
 
 
-async def refused(dsn: str, text: str, sqlstate: str, match: str) -> None:
-    """Run the script, also inside a transaction, and see that nothing is changed."""
+async def assert_refused(dsn: str, text: str, sqlstate: str, match: str) -> None:
+    """Run the script; check its error, and that nothing has changed."""
     connection = await asyncpg.connect(dsn)
-    there = await connection.fetchval("select to_regclass('howdah.installed') is not null")
-    before = catalog(dsn) if there else None
+    has_schema = await connection.fetchval("select to_regclass('howdah.installed') is not null")
+    before = catalog(dsn) if has_schema else None
     with pytest.raises(asyncpg.PostgresError, match=match) as error:
         await connection.execute(text)
     assert error.value.sqlstate == sqlstate
     assert await connection.fetchval("show search_path") == '"$user", public'
-    assert (catalog(dsn) if there else None) == before
+    assert (catalog(dsn) if has_schema else None) == before
     await connection.close()
 
 
 @pytest.mark.engine
-async def test_a_database_with_another_number_is_refused(dsn: str, empty_dsn: str) -> None:
-    await refused(
-        dsn, install_script.whole(0), "HW006", "without howdah, and this one has schema number 1"
+async def test_a_database_with_another_schema_number_is_refused(dsn: str, empty_dsn: str) -> None:
+    await assert_refused(
+        dsn, install_script.script(0), "HW006", "without howdah, and this one has schema number 1"
     )
-    await refused(
-        empty_dsn, install_script.whole(1), "HW006", "number 1, and this database has no howdah"
+    await assert_refused(
+        empty_dsn, install_script.script(1), "HW006", "number 1, and this database has no howdah"
     )
     with psycopg.connect(dsn) as connection:
         connection.execute("update howdah.installed set schema_number = 7")
-    await refused(
-        dsn, install_script.whole(1), "HW006", "from howdah schema number 1.*has number 7"
+    await assert_refused(
+        dsn, install_script.script(1), "HW006", "from howdah schema number 1.*has number 7"
     )
-    await refused(
-        dsn, install_script.whole(0), "HW006", "without howdah, and this one has schema number 7"
+    await assert_refused(
+        dsn, install_script.script(0), "HW006", "without howdah, and this one has schema number 7"
     )
-    await refused(
-        dsn, install_script.whole(), "HW005", "has number 7, newer than this code's 1: upgrade"
+    await assert_refused(
+        dsn, install_script.script(), "HW005", "has number 7, newer than this code's 1: upgrade"
     )
 
 
 @pytest.mark.engine
-async def test_from_nothing_makes_the_same_schema(dsn: str, empty_dsn: str) -> None:
+async def test_the_script_from_zero_makes_the_same_schema(dsn: str, empty_dsn: str) -> None:
     with psycopg.connect(empty_dsn) as connection:
-        connection.execute(install_script.whole(0).encode())
+        connection.execute(install_script.script(0).encode())
     assert catalog(empty_dsn) == catalog(dsn)
 
 
@@ -370,38 +373,40 @@ async def test_from_nothing_makes_the_same_schema(dsn: str, empty_dsn: str) -> N
 async def test_a_schema_of_a_development_version_is_refused(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("update howdah.installed set tables = 'of last week'")
-    for text in (install_script.whole(), install_script.whole(1)):
-        await refused(dsn, text, "HW004", "made by a development version.*drop schema")
+    for text in (install_script.script(), install_script.script(1)):
+        await assert_refused(dsn, text, "HW004", "made by a development version.*drop schema")
 
 
 @pytest.mark.engine
-async def test_a_schema_of_somebody_else_is_refused(databases: Databases, empty_dsn: str) -> None:
+async def test_a_schema_of_another_role_is_refused(databases: Databases, empty_dsn: str) -> None:
     role = f"howdah_role_{secrets.token_hex(4)}"
     with psycopg.connect(databases.server_dsn, autocommit=True) as server:
         server.execute(f"create role {role}".encode())
         with psycopg.connect(empty_dsn, autocommit=True) as connection:
             connection.execute(f"create schema howdah authorization {role}".encode())
-        for text in (install_script.whole(), install_script.whole(0), install_script.whole(1)):
-            await refused(empty_dsn, text, "HW003", f"belongs to the role {role}, and you are")
+        for text in (install_script.script(), install_script.script(0), install_script.script(1)):
+            await assert_refused(
+                empty_dsn, text, "HW003", f"belongs to the role {role}, and you are"
+            )
         with psycopg.connect(empty_dsn, autocommit=True) as connection:
             connection.execute("drop schema howdah")
         server.execute(f"drop role {role}".encode())
 
 
-def test_the_printed_script_has_nothing_that_a_tool_reads_as_its_own() -> None:
+def test_the_script_has_no_characters_that_a_tool_replaces() -> None:
     """SQLAlchemy reads `:word` as a parameter, and offline Alembic replaces tabs."""
-    text = install_script.whole()
+    text = install_script.script()
     assert "\t" not in text
     assert re.findall(r"(?<![:\w\x5c]):(\w+)(?![:\w])", text) == []
     assert "\\:" not in text
 
 
 @pytest.mark.engine
-def test_many_run_it_at_once(empty_dsn: str, dsn: str) -> None:
-    def once(_: int) -> None:
+def test_the_script_can_run_many_times_at_once(empty_dsn: str, dsn: str) -> None:
+    def run_script(_: int) -> None:
         with psycopg.connect(empty_dsn, autocommit=True) as connection:
-            connection.execute(install_script.whole().encode())
+            connection.execute(install_script.script().encode())
 
-    with ThreadPoolExecutor(4) as crowd:
-        list(crowd.map(once, range(8)))
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(run_script, range(8)))
     assert catalog(empty_dsn) == catalog(dsn)

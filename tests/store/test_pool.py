@@ -1,4 +1,4 @@
-"""The pool: lends what is there, opens late, hands on to who waited longest, forgets the broken."""
+"""The pool opens connections late, serves waiting calls in order, and drops broken connections."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     Connection = asyncpg.Connection[asyncpg.Record]
 
 
-class _Opened:
-    """Opens real connections and remembers them."""
+class _Connector:
+    """Opens real connections and keeps a list of them."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -27,109 +27,113 @@ class _Opened:
 
     async def __call__(self) -> Connection:
         if self.broken:
-            raise OSError("no way")
+            raise OSError("cannot connect")
         connection = await asyncpg.connect(self._dsn)
         self.connections.append(connection)
         return connection
 
 
 @pytest.fixture
-async def opened(empty_dsn: str) -> AsyncGenerator[_Opened]:
-    opened = _Opened(empty_dsn)
-    yield opened
-    for connection in opened.connections:
+async def connector(empty_dsn: str) -> AsyncGenerator[_Connector]:
+    connector = _Connector(empty_dsn)
+    yield connector
+    for connection in connector.connections:
         connection.terminate()
 
 
-async def test_a_connection_given_back_is_lent_again(opened: _Opened) -> None:
-    pool = Pool(opened, 2)
-    first = await pool.take()
-    pool.give(first)
-    assert await pool.take() is first
-    assert len(opened.connections) == 1
+async def test_a_released_connection_is_reused(connector: _Connector) -> None:
+    pool = Pool(connector, 2)
+    first = await pool.acquire()
+    pool.release(first)
+    assert await pool.acquire() is first
+    assert len(connector.connections) == 1
 
 
-async def test_no_more_than_its_size_are_opened_and_who_waited_longest_comes_first(
-    opened: _Opened,
+async def test_the_pool_keeps_to_its_size_and_serves_waiting_calls_in_order(
+    connector: _Connector,
 ) -> None:
-    pool = Pool(opened, 1)
-    lent = await pool.take()
+    pool = Pool(connector, 1)
+    used = await pool.acquire()
     order: list[str] = []
 
-    async def borrow(name: str) -> None:
-        connection = await pool.take()
+    async def acquire(name: str) -> None:
+        connection = await pool.acquire()
         order.append(name)
-        pool.give(connection)
+        pool.release(connection)
 
-    tasks = [asyncio.create_task(borrow(name)) for name in ("first", "second", "third")]
-    await asyncio.sleep(0)  # all of them wait now
+    tasks = [asyncio.create_task(acquire(name)) for name in ("first", "second", "third")]
+    await asyncio.sleep(0)  # all tasks wait now
     assert not order
-    pool.give(lent)
+    pool.release(used)
     await asyncio.gather(*tasks)
     assert order == ["first", "second", "third"]
-    assert len(opened.connections) == 1
+    assert len(connector.connections) == 1
 
 
-async def test_a_broken_connection_is_not_lent_again(opened: _Opened) -> None:
-    pool = Pool(opened, 1)
-    broken = await pool.take()
-    pool.give(broken)
+async def test_a_broken_connection_is_not_reused(connector: _Connector) -> None:
+    pool = Pool(connector, 1)
+    broken = await pool.acquire()
+    pool.release(broken)
     broken.terminate()
-    fresh = await pool.take()
+    fresh = await pool.acquire()
     assert fresh is not broken
     assert await fresh.fetchval("select 1") == 1
 
 
-async def test_who_waits_for_a_connection_that_breaks_opens_another(opened: _Opened) -> None:
-    pool = Pool(opened, 1)
-    broken = await pool.take()
-    waiting = asyncio.create_task(pool.take())
+async def test_a_waiting_call_opens_a_new_connection_if_the_old_one_breaks(
+    connector: _Connector,
+) -> None:
+    pool = Pool(connector, 1)
+    broken = await pool.acquire()
+    waiting = asyncio.create_task(pool.acquire())
     await asyncio.sleep(0)
     broken.terminate()
-    pool.give(broken)
+    pool.release(broken)
     assert await (await waiting).fetchval("select 1") == 1
 
 
-async def test_a_connection_that_cannot_be_opened_keeps_no_place(opened: _Opened) -> None:
-    pool = Pool(opened, 1)
-    opened.broken = True
+async def test_a_failed_connection_attempt_takes_no_place_in_the_pool(
+    connector: _Connector,
+) -> None:
+    pool = Pool(connector, 1)
+    connector.broken = True
     for _ in range(3):
-        with pytest.raises(OSError, match="no way"):
-            await pool.take()
-    opened.broken = False
-    assert await (await pool.take()).fetchval("select 1") == 1
+        with pytest.raises(OSError, match="cannot connect"):
+            await pool.acquire()
+    connector.broken = False
+    assert await (await pool.acquire()).fetchval("select 1") == 1
 
 
-async def test_who_gives_up_waiting_loses_no_connection(opened: _Opened) -> None:
-    pool = Pool(opened, 1)
-    lent = await pool.take()
-    waiting = asyncio.create_task(pool.take())
+async def test_a_cancelled_wait_loses_no_connection(connector: _Connector) -> None:
+    pool = Pool(connector, 1)
+    used = await pool.acquire()
+    waiting = asyncio.create_task(pool.acquire())
     await asyncio.sleep(0)
-    pool.give(lent)  # it is waiting's now, who gives up before it can know
+    pool.release(used)  # assigned to `waiting`, which is cancelled before it runs
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert await pool.take() is lent
+    assert await pool.acquire() is used
 
 
-async def test_what_nobody_needs_is_closed(
-    opened: _Opened, monkeypatch: pytest.MonkeyPatch
+async def test_an_idle_connection_is_closed_after_the_timeout(
+    connector: _Connector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_pool, "IDLE", 0.01)
-    pool = Pool(opened, 2)
-    pool.give(await pool.take())
-    await eventually(lambda: opened.connections[0].is_closed())
-    assert await (await pool.take()).fetchval("select 1") == 1
+    monkeypatch.setattr(store_pool, "IDLE_TIMEOUT", 0.01)
+    pool = Pool(connector, 2)
+    pool.release(await pool.acquire())
+    await eventually(lambda: connector.connections[0].is_closed())
+    assert await (await pool.acquire()).fetchval("select 1") == 1
 
 
-async def test_a_closed_pool_closes_what_is_idle_at_once_and_what_is_lent_later(
-    opened: _Opened,
+async def test_close_closes_idle_connections_at_once_and_used_ones_on_release(
+    connector: _Connector,
 ) -> None:
-    pool = Pool(opened, 2)
-    lent, idle = await pool.take(), await pool.take()
-    pool.give(idle)
+    pool = Pool(connector, 2)
+    used, idle = await pool.acquire(), await pool.acquire()
+    pool.release(idle)
     await pool.close()
     assert idle.is_closed()
-    assert await lent.fetchval("select 1") == 1
-    pool.give(lent)
-    assert lent.is_closed()
+    assert await used.fetchval("select 1") == 1
+    pool.release(used)
+    assert used.is_closed()

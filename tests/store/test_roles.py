@@ -1,7 +1,6 @@
-"""Least privilege: each role can do what it is for, and nothing else.
+"""Least privilege: each role can do its own work, and nothing else.
 
-Not a list of what somebody thought of: every function, table, view and sequence of the schema is
-tried by every role.
+Every role tries every function, table, view and sequence of the schema.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(scope="module")
 def roles(databases: Databases) -> Generator[Roles]:
-    with roles_in(databases) as made:
-        yield made
+    with roles_in(databases) as all_roles:
+        yield all_roles
 
 
 # ── every function ──
@@ -47,7 +46,7 @@ FUNCTIONS_OF_AN_OBSERVER = {
     *("measured", "measured_by_minute", "lane_counts", "held_counts", "scheduled_counts"),
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
 }
-# the inside of the settling verbs, which asks for no lease, and of claim, which needs its plans
+# internal functions: `finish` checks no lease; the others are parts of claim
 FUNCTIONS_OF_NO_ROLE = {"finish", "lock_best", "peek_best"}
 
 
@@ -64,7 +63,7 @@ def may_call(role: str, function: str) -> bool:
 
 
 def refused(session: Session, sql: str) -> bool:
-    """Whether a statement is refused for want of a privilege; what it did is undone."""
+    """Whether a statement is refused for a missing privilege; its changes are rolled back."""
     with session.rolled_back():
         try:
             with session.transaction():
@@ -72,14 +71,12 @@ def refused(session: Session, sql: str) -> bool:
         except psycopg.errors.InsufficientPrivilege:
             return True
         except psycopg.Error:
-            return False  # let in, and then told that null is no answer
+            return False  # allowed to run; null arguments are refused
     return False
 
 
 @pytest.mark.parametrize("role", ["producer", "worker", "observer", "nobody"])
-def test_every_function_is_open_to_those_who_need_it_and_closed_to_all_others(
-    roles: Roles, role: str
-) -> None:
+def test_a_role_can_call_only_the_functions_that_it_needs(roles: Roles, role: str) -> None:
     functions = roles.owner.rows(
         "select case prokind when 'p' then 'call' else 'select' end as word, proname as name, "
         "array(select case when t.typnamespace = 'howdah'::regnamespace then 'howdah.' else '' end "
@@ -89,7 +86,7 @@ def test_every_function_is_open_to_those_who_need_it_and_closed_to_all_others(
         "from pg_proc where pronamespace = 'howdah'::regnamespace order by 1"
     )
     assert len(functions) > 25
-    told = {
+    refusals = {
         f"{each['name']}({', '.join(each['types'])})": refused(
             roles.named(role),
             f"{each['word']} howdah.{each['name']}"
@@ -98,8 +95,8 @@ def test_every_function_is_open_to_those_who_need_it_and_closed_to_all_others(
         for each in functions
         if not each["is_trigger"]
     }
-    expected = {call: not may_call(role, call.partition("(")[0]) for call in told}
-    assert told == expected
+    expected = {call: not may_call(role, call.partition("(")[0]) for call in refusals}
+    assert refusals == expected
 
 
 # ── every table, view and sequence ──
@@ -107,8 +104,8 @@ def test_every_function_is_open_to_those_who_need_it_and_closed_to_all_others(
 INSERTS = {"jobs", "jobs_live"}
 
 
-def may(role: str, what: str, relation: str) -> bool:
-    match role, what:
+def may_use(role: str, action: str, relation: str) -> bool:
+    match role, action:
         case ("producer", "read"):
             return relation in ("installed", "job_types")
         case ("producer", "insert"):
@@ -124,9 +121,7 @@ def may(role: str, what: str, relation: str) -> bool:
 
 
 @pytest.mark.parametrize("role", ["producer", "worker", "observer", "nobody"])
-def test_every_table_is_open_to_those_who_need_it_and_closed_to_all_others(
-    roles: Roles, role: str
-) -> None:
+def test_a_role_can_use_only_the_tables_that_it_needs(roles: Roles, role: str) -> None:
     relations = roles.owner.rows(
         "select relname as name, (select attname from pg_attribute where attrelid = c.oid "
         "and attnum > 0 and attname in ('status', 'id', 'name', 'verb', 'day', 'one', "
@@ -137,12 +132,12 @@ def test_every_table_is_open_to_those_who_need_it_and_closed_to_all_others(
     )
     assert len(relations) > 15
     session = roles.named(role)
-    told: dict[tuple[str, str], bool] = {}
+    refusals: dict[tuple[str, str], bool] = {}
     expected: dict[tuple[str, str], bool] = {}
     for each in relations:
         name, column = each["name"], each["column"] or "job_type"
         first = "job_type" if each["has_type"] else column
-        for what, sql in {
+        for action, sql in {
             "read": f"select * from howdah.{name}",
             "insert": f"insert into howdah.{name} ({first}) values (null)",
             "update": f"update howdah.{name} set {column} = null where false",
@@ -151,18 +146,20 @@ def test_every_table_is_open_to_those_who_need_it_and_closed_to_all_others(
             "drop": f"drop table howdah.{name}",
             "alter": f"alter table howdah.{name} add column more int",
         }.items():
-            told[name, what] = refused(session, sql)
-            expected[name, what] = not may(role, what, name)
-    # a view has nothing to truncate, and PostgreSQL says so before it asks who wants to know
+            refusals[name, action] = refused(session, sql)
+            expected[name, action] = not may_use(role, action, name)
+    # PostgreSQL refuses to write to these views before it checks privileges
     for name in ("queue_depth", "worker_health"):
-        for what in ("insert", "update", "delete", "truncate", "drop", "alter"):
-            told.pop((name, what))
-            expected.pop((name, what))
-    assert told == expected
+        for action in ("insert", "update", "delete", "truncate", "drop", "alter"):
+            refusals.pop((name, action))
+            expected.pop((name, action))
+    assert refusals == expected
 
 
 @pytest.mark.parametrize("role", ["producer", "worker", "observer", "nobody"])
-def test_the_sequence_gives_numbers_and_takes_none(roles: Roles, role: str) -> None:
+def test_only_producers_and_workers_use_the_sequence_and_none_can_set_it(
+    roles: Roles, role: str
+) -> None:
     session = roles.named(role)
     numbers = role in ("producer", "worker")
     assert refused(session, "select nextval('howdah.id_counter')") is not numbers
@@ -170,13 +167,13 @@ def test_the_sequence_gives_numbers_and_takes_none(roles: Roles, role: str) -> N
 
 
 @pytest.mark.parametrize("role", ["producer", "worker", "observer", "nobody"])
-def test_nobody_can_make_anything_in_the_schema(roles: Roles, role: str) -> None:
+def test_no_role_can_create_objects_in_the_schema(roles: Roles, role: str) -> None:
     session = roles.named(role)
     assert refused(session, "create table howdah.more (n int)")
     assert refused(session, "create function howdah.more() returns int language sql as 'select 1'")
 
 
-# ── what each is for ──
+# ── what each role is for ──
 
 
 def test_a_producer_enqueues_in_every_way_and_reads_nothing_back(roles: Roles) -> None:
@@ -210,7 +207,7 @@ def test_a_producer_enqueues_in_every_way_and_reads_nothing_back(roles: Roles) -
         assert refused(producer, sql), sql
 
 
-def test_a_producer_wakes_a_sleeping_worker_and_meets_the_same_limits(roles: Roles) -> None:
+def test_a_producer_wakes_a_sleeping_worker_and_has_the_same_limits(roles: Roles) -> None:
     listener = Listener(roles.owner)
     listener.sleep()
     roles.producer.enqueue("woken")
@@ -241,16 +238,18 @@ def test_an_observer_reads_everything(roles: Roles) -> None:
     job = roles.owner.enqueue("observed")
     claims = roles.owner.claim("observed")
     roles.owner.emit(claims, "seen")
-    roles.owner.beat("somebody")
+    roles.owner.beat("w")
     observer = roles.observer
     assert observer.state_of(job) is State.CLAIMED
     assert observer.depth() == roles.owner.depth()
-    assert len(observer.rows("select * from worker_health where id = 'somebody'")) == 1
+    assert len(observer.rows("select * from worker_health where id = 'w'")) == 1
     assert len(observer.rows("select * from job_events where job_id = %s", job)) == 1
     assert observer.value("select howdah.option('keep_finished')") == "7 days"
 
 
-def test_days_that_were_made_after_the_grants_are_read_through_jobs(databases: Databases) -> None:
+def test_day_partitions_made_after_the_grants_can_be_read_through_jobs(
+    databases: Databases,
+) -> None:
     with roles_in(databases) as roles:
         roles.owner.clock.advance(timedelta(days=20))
         assert roles.worker.prepare_days()
@@ -263,21 +262,21 @@ def test_days_that_were_made_after_the_grants_are_read_through_jobs(databases: D
             assert session.column("select kind from job_events where job_id = %s", job) == ["seen"]
 
 
-def test_a_worker_leads_jobs_through_their_whole_life(roles: Roles) -> None:
+def test_a_worker_can_use_every_verb(roles: Roles) -> None:
     worker = roles.worker
 
-    def one(**options: Any) -> list[Any]:
+    def enqueue_and_claim(**options: Any) -> list[Any]:
         worker.enqueue("worked", **options)
         return worker.claim("worked", worker="w")
 
-    claims = one()
+    claims = enqueue_and_claim()
     job = claims[0].id
     assert worker.start(claims) == {job}
     assert worker.progress(claims, 50, "half") == {job}
     assert worker.emit(claims, "frame") == {job}
     assert worker.beat("w", claims) == set()
     assert worker.complete(claims) == {job}
-    claims = one(max_attempts=1)
+    claims = enqueue_and_claim(max_attempts=1)
     assert set(worker.retry(claims).values()) == {State.FAILED}
     assert worker.requeue(claims[0].id) == {claims[0].id}
     endings: list[Callable[[list[Any]], set[Any]]] = [
@@ -286,9 +285,9 @@ def test_a_worker_leads_jobs_through_their_whole_life(roles: Roles) -> None:
         lambda claims: worker.cancel(claims[0].id),
     ]
     for end in endings:
-        claims = worker.claim("worked", worker="w") or one()
+        claims = worker.claim("worked", worker="w") or enqueue_and_claim()
         assert end(claims) == {claims[0].id}
-    claims = one()
+    claims = enqueue_and_claim()
     assert worker.release(claims) == {claims[0].id}
     worker.rows("select * from howdah.watch(%s)", [job])
     worker.upkeep()
@@ -320,7 +319,7 @@ def test_a_worker_settles_by_plain_sql(roles: Roles) -> None:
     assert roles.owner.depth() == roles.owner.counted()
 
 
-def test_a_worker_cannot_end_jobs_without_a_lease_or_rewrite_the_rules(roles: Roles) -> None:
+def test_a_worker_cannot_end_jobs_without_a_lease_or_change_options(roles: Roles) -> None:
     for sql in (
         "select howdah.finish('completed', null, '{}', '{}', p_fenced => false)",
         "update howdah.options set value = '1'",

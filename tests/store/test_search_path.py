@@ -1,9 +1,8 @@
-"""`search_path` cannot be used against us.
+"""`search_path` cannot be used to attack the engine.
 
-A caller puts a schema of its own in front of everything: functions, operators, tables and types
-with the names that the engine uses. Each of them leaves a trace when it is run. Whatever the
-caller then asks of the engine, there must be no trace: above all not from inside a function that
-runs with the owner's rights.
+A caller puts a schema of its own first: functions, operators, tables and types with the names that
+the engine uses. Each leaves a trace when it runs. After every call of the engine there must be no
+trace, above all not from a function that runs with the owner's rights.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ TABLES = (
 
 
 def traps(schema: str) -> list[str]:
-    """Write the SQL that lays a trap under every name."""
+    """Return the SQL that creates a tracing function or operator for every name."""
 
     def trap(name: str, arguments: str, answer: str, called: str) -> str:
         back = "return" if answer == "void" else "return null"
@@ -115,18 +114,20 @@ def traps(schema: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def roles(databases: Databases) -> Generator[Roles]:
-    with roles_in(databases) as made:
-        made.owner.execute("create schema evil")
-        made.owner.execute(";\n".join(traps("evil")))
+    with roles_in(databases) as all_roles:
+        all_roles.owner.execute("create schema evil")
+        all_roles.owner.execute(";\n".join(traps("evil")))
         for table in TABLES:
-            made.owner.execute(f"create table evil.{table} (like howdah.{real(table)})")
-        made.owner.execute("grant usage on schema evil to public")
-        made.owner.execute("grant all on all tables in schema evil to public")
-        made.owner.execute("grant all on all functions in schema evil to public")
-        yield made
+            all_roles.owner.execute(
+                f"create table evil.{table} (like howdah.{howdah_table(table)})"
+            )
+        all_roles.owner.execute("grant usage on schema evil to public")
+        all_roles.owner.execute("grant all on all tables in schema evil to public")
+        all_roles.owner.execute("grant all on all functions in schema evil to public")
+        yield all_roles
 
 
-def real(table: str) -> str:
+def howdah_table(table: str) -> str:
     return {"inserted": "jobs", "deleted": "jobs"}.get(table, table)
 
 
@@ -142,13 +143,13 @@ def caller(roles: Roles, role: str) -> Generator[Session]:
 
 def traces(roles: Roles) -> list[dict[str, str]]:
     roles.owner.execute("set search_path = howdah, public")
-    found = roles.owner.rows("select name, ran_as, called_as from evil.traces")
+    rows = roles.owner.rows("select name, ran_as, called_as from evil.traces")
     for table in TABLES:
         assert roles.owner.value(f"select count(*) from evil.{table}") == 0, table
-    return found
+    return rows
 
 
-def test_the_traps_are_set(roles: Roles) -> None:
+def test_the_traps_leave_traces(roles: Roles) -> None:
     session = roles.producer
     session.execute("set search_path = evil, pg_catalog")
     session.execute("select now(), 1 = 1, 'a'::text || 'b'::text, octet_length('a'::text)")
@@ -163,7 +164,7 @@ def test_the_traps_are_set(roles: Roles) -> None:
 
 
 @pytest.mark.parametrize("role", ["producer", "worker", "owner"])
-def test_enqueueing_runs_nothing_of_the_callers(roles: Roles, caller: Session) -> None:
+def test_enqueue_runs_no_code_of_the_caller(roles: Roles, caller: Session) -> None:
     ids = [
         caller.value("select howdah.enqueue('mail', '{\"a\": 1}', 150)"),
         *caller.column('select howdah.enqueue_many(\'[{"job_type": "mail"}]\')'),
@@ -189,7 +190,7 @@ def test_enqueueing_runs_nothing_of_the_callers(roles: Roles, caller: Session) -
 
 
 @pytest.mark.parametrize("role", ["worker", "owner"])
-def test_every_verb_runs_nothing_of_the_callers(roles: Roles, caller: Session) -> None:
+def test_no_verb_runs_code_of_the_caller(roles: Roles, caller: Session) -> None:
     for _ in range(8):
         caller.enqueue("mail", max_attempts=5)
     claims = caller.claim("mail", worker="w")
@@ -232,12 +233,12 @@ def test_every_verb_runs_nothing_of_the_callers(roles: Roles, caller: Session) -
     roles.owner.execute("select howdah.cancel(array(select id from howdah.jobs_live))")
 
 
-def test_temporary_tables_of_the_same_names_are_passed_by(roles: Roles) -> None:
+def test_temporary_tables_of_the_same_names_are_ignored(roles: Roles) -> None:
     for session in (roles.worker, roles.owner):
         for table in TABLES:
-            session.execute(f"create temp table {table} (like howdah.{real(table)})")
+            session.execute(f"create temp table {table} (like howdah.{howdah_table(table)})")
         session.execute("insert into pg_temp.options values ('max_payload_bytes', '1', '')")
-        large = f'{{"a": "{"x" * 1000}"}}'  # else nobody asks for the limit
+        large = f'{{"a": "{"x" * 1000}"}}'  # large enough that the limit is read
         job = session.value("select howdah.enqueue('temp', %s)", large)
         session.execute("insert into howdah.jobs (job_type) values ('temp')")
         claims = session.claim("temp")
@@ -252,20 +253,20 @@ def test_temporary_tables_of_the_same_names_are_passed_by(roles: Roles) -> None:
 
 
 @pytest.mark.parametrize("name", ["text", "uuid", "int4", "jsonb", "timestamptz", "interval"])
-def test_temporary_types_of_the_same_names_are_passed_by(
+def test_temporary_types_of_the_same_names_are_ignored(
     roles: Roles, databases: Databases, name: str
 ) -> None:
-    """A domain with a check is code; as a temporary one it is found before pg_catalog's type."""
-    (who,) = roles.producer.column("select session_user")
+    """The check of a domain runs code; a temporary domain is found before pg_catalog's type."""
+    (producer,) = roles.producer.column("select session_user")
     for function in ("enqueue('typed')", 'enqueue_many(\'[{"job_type": "typed"}]\')'):
         session = roles.owner.session()  # functions are compiled once per session
-        session.execute('set session authorization "' + who.replace('"', '""') + '"')
+        session.execute('set session authorization "' + producer.replace('"', '""') + '"')
         session.execute(
-            f"create function pg_temp.spring(pg_catalog.{name}) returns pg_catalog.bool "
+            f"create function pg_temp.leave_trace(pg_catalog.{name}) returns pg_catalog.bool "
             "language plpgsql as $$ begin perform evil.trace(current_user); return true; end $$"
         )
         session.execute(
-            f"create domain pg_temp.{name} as pg_catalog.{name} check (pg_temp.spring(value))"
+            f"create domain pg_temp.{name} as pg_catalog.{name} check (pg_temp.leave_trace(value))"
         )
         session.execute(f"select howdah.{function}")
         session.execute("insert into howdah.jobs (job_type) values ('typed')")
@@ -273,9 +274,9 @@ def test_temporary_types_of_the_same_names_are_passed_by(
 
 
 def test_every_function_with_a_search_path_names_pg_temp_last(roles: Roles) -> None:
-    """pg_temp is searched first where it is not named. Bodies in SQL are bound when made.
+    """pg_temp is searched first if the path does not name it. SQL bodies are bound when created.
 
-    A procedure that commits can have no path; it runs with nobody's rights but the caller's.
+    A procedure that commits cannot set a path; it runs with the caller's rights only.
     """
     unsafe = roles.owner.column(
         "select oid::regprocedure::text from pg_proc "

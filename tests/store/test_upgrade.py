@@ -1,8 +1,8 @@
-"""Upgrade takes tables forward by migrations, with the jobs in them, and all or nothing.
+"""Upgrade migrates the tables and their jobs, all or nothing.
 
-Tables that came by migrations are those of a new database. A worker of the release before goes on
-beside the new ones, on the schema of the new one. Whether an earlier release was there to be tried
-is said in the summary of the tests: see releases.py.
+Migrated tables equal those of a new database. A worker of the release before continues on the new
+schema, beside new workers. The summary of the tests says whether an earlier release was tested: see
+releases.py.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def next_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_files, "migrations", lambda: {NEXT + 1: ADD_INDEX, NEXT: ADD_NOTE})
 
 
-async def lead_a_life(connection: Connection) -> None:
+async def run_one_job(connection: Connection) -> None:
     job = await connection.fetchval("select howdah.enqueue('mail')")
     (claim,) = await connection.fetch("select * from howdah.claim_job_batch('w', '{mail}', 1)")
     assert claim["id"] == job
@@ -58,10 +58,10 @@ async def lead_a_life(connection: Connection) -> None:
 
 
 @pytest.mark.usefixtures("next_release")
-async def test_the_next_release_asks_for_an_install_and_goes_forward(
+async def test_the_next_release_requires_an_install_which_migrates(
     ready: Connection, dsn: str
 ) -> None:
-    await lead_a_life(ready)
+    await run_one_job(ready)
     await ready.execute("select howdah.enqueue('waiting')")
     with pytest.raises(SchemaOlder, match=f"has number {NEXT - 1}, this code needs {NEXT + 1}"):
         await check(ready)
@@ -73,7 +73,7 @@ async def test_the_next_release_asks_for_an_install_and_goes_forward(
         ("mail", "completed", "none"),
         ("waiting", "pending", "none"),
     ]
-    await lead_a_life(ready)
+    await run_one_job(ready)
     async with Queue(dsn) as queue:
         (job,) = await queue.claim(["waiting"], worker_id="first")
         assert job.attempts == 1
@@ -99,10 +99,10 @@ async def test_a_migration_that_fails_changes_nothing(
     monkeypatch.undo()
     await check(ready)
     assert await install(ready) is False
-    await lead_a_life(ready)
+    await run_one_job(ready)
 
 
-async def test_the_last_release_goes_on_where_the_new_one_lets_it(
+async def test_the_last_release_continues_if_the_new_schema_is_compatible(
     ready: Connection, dsn: str
 ) -> None:
     with pytest.MonkeyPatch.context() as ahead:
@@ -120,25 +120,25 @@ async def test_the_last_release_goes_on_where_the_new_one_lets_it(
         await check(ready)
 
 
-async def test_the_printed_way_from_a_number_goes_forward_from_there_alone(
+async def test_the_script_from_a_number_migrates_only_from_that_number(
     ready: Connection, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = await ready.fetchval("select howdah.enqueue('mail')")
     monkeypatch.setattr(engine_files, "SCHEMA_NUMBER", NEXT)
     monkeypatch.setattr(engine_files, "migrations", lambda: {NEXT: ADD_NOTE})
-    await ready.execute(install_script.whole(NEXT - 1))
+    await ready.execute(install_script.script(NEXT - 1))
     assert tuple(await ready.fetchrow("select id, note from howdah.jobs") or ()) == (job, "none")
     await check(ready)
     before = catalog(dsn)
     with pytest.raises(asyncpg.PostgresError, match=f"has number {NEXT}") as error:
-        await ready.execute(install_script.whole(NEXT - 1))
+        await ready.execute(install_script.script(NEXT - 1))
     assert error.value.sqlstate == "HW006"
-    await ready.execute(install_script.whole(NEXT))
-    await ready.execute(install_script.whole())
+    await ready.execute(install_script.script(NEXT))
+    await ready.execute(install_script.script())
     assert catalog(dsn) == before
 
 
-async def test_an_old_release_does_not_put_its_functions_back(ready: Connection) -> None:
+async def test_an_old_release_does_not_reinstall_its_functions(ready: Connection) -> None:
     with pytest.MonkeyPatch.context() as ahead:
         ahead.setattr(engine_files, "SCHEMA_NUMBER", NEXT)
         ahead.setattr(engine_files, "fingerprint", lambda: "of the next release")
@@ -146,15 +146,15 @@ async def test_an_old_release_does_not_put_its_functions_back(ready: Connection)
         await install(ready)
     with pytest.raises(SchemaNewer):
         await install(ready)
-    found = await ready.fetchval("select fingerprint from howdah.installed")
-    assert found == "of the next release"
+    fingerprint = await ready.fetchval("select fingerprint from howdah.installed")
+    assert fingerprint == "of the next release"
 
 
-# ── from zero and by migrations ──
+# ── new tables and migrated tables ──
 
 
 def next_tables() -> tuple[engine_files.SqlFile, ...]:
-    """The engine as the next release would have it, with the column that ADD_NOTE adds."""
+    """Return the engine of the next release, with the column that ADD_NOTE adds."""
     last = "    finished_on    date         not null default (now() at time zone 'utc')::date\n"
     files = engine_files.engine()
     assert sum(last in file.text for file in files) == 1
@@ -163,14 +163,14 @@ def next_tables() -> tuple[engine_files.SqlFile, ...]:
 
 
 @pytest.mark.parametrize("migrated", [True, False], ids=["with its migration", "without it"])
-async def test_tables_by_migrations_are_those_from_zero_unless_a_migration_is_missing(
+async def test_migrated_tables_equal_new_tables_unless_a_migration_is_missing(
     ready: Connection,
     dsn: str,
     empty_dsn: str,
     monkeypatch: pytest.MonkeyPatch,
     migrated: bool,
 ) -> None:
-    """The next release adds a column; the comparison notices when its migration was forgotten."""
+    """The next release adds a column; the comparison shows when its migration is missing."""
     ahead = next_tables()
     monkeypatch.setattr(engine_files, "engine", lambda: ahead)
     monkeypatch.setattr(engine_files, "SCHEMA_NUMBER", NEXT)
@@ -182,14 +182,14 @@ async def test_tables_by_migrations_are_those_from_zero_unless_a_migration_is_mi
     assert same_columns(dsn, empty_dsn) is migrated
 
 
-def same_columns(one: str, other: str) -> bool:
-    return catalog(one)["columns"] == catalog(other)["columns"]
+def same_columns(first: str, second: str) -> bool:
+    return catalog(first)["columns"] == catalog(second)["columns"]
 
 
-def test_a_schema_brought_forward_from_each_release_is_that_of_a_new_database(
+def test_a_schema_migrated_from_each_release_equals_a_new_one(
     databases: Databases, tmp_path: Path
 ) -> None:
-    """Each release makes its schema with its own code; this code brings it forward."""
+    """Each release installs its schema with its own code; this code migrates it."""
     if not releases.releases():
         pytest.skip(releases.NO_RELEASE)
     here = ROOT / "src"
@@ -198,8 +198,8 @@ def test_a_schema_brought_forward_from_each_release_is_that_of_a_new_database(
         old = databases.create_empty()
         releases.install(releases.source_of(release, tmp_path), old)
         releases.install(here, old)
-        for what, found in catalog(new).items():
-            assert catalog(old)[what] == found, f"{what} from {release}"
+        for kind, expected in catalog(new).items():
+            assert catalog(old)[kind] == expected, f"{kind} from {release}"
         databases.drop(old)
     databases.drop(new)
 
@@ -225,12 +225,12 @@ async def add(ctx: JobContext, n: int) -> int:
 
 @queue.job(run="thread", max_attempts=1)
 def fail() -> None:
-    raise ValueError("as it should")
+    raise ValueError("expected")
 """
 
 
-async def do_everything_with(source: Path, dsn: str, folder: Path, jobs: int = 40) -> None:
-    """Let a worker from this source do jobs of all kinds that this code's client enqueues."""
+async def run_all_kinds_of_jobs(source: Path, dsn: str, folder: Path, jobs: int = 40) -> None:
+    """Enqueue jobs of all kinds with this code; run them by a worker from this source."""
     app = folder / "app_of_the_release.py"
     app.write_text(APP)
     async with Queue(dsn) as queue:
@@ -250,8 +250,8 @@ async def do_everything_with(source: Path, dsn: str, folder: Path, jobs: int = 4
                 events = [e async for e in handle.events() if isinstance(e, Emitted)]
                 assert [Path(str(event.data)).parent.parent for event in events] == [source] * (
                     job.attempts
-                ), "it ran the code of the release"
-            assert (await failed.job()).last_error == "ValueError: as it should"
+                ), "the worker ran the code of this source"
+            assert (await failed.job()).last_error == "ValueError: expected"
             (health,) = [each for each in await queue.workers() if each.alive]
             assert health.info["pid"] == process.pid
             process.send_signal(signal.SIGTERM)
@@ -260,30 +260,30 @@ async def do_everything_with(source: Path, dsn: str, folder: Path, jobs: int = 4
 
 @pytest.mark.skipif(not releases.releases(), reason=releases.NO_RELEASE)
 @pytest.mark.parametrize("release", releases.releases()[-1:])
-async def test_the_last_release_s_worker_works_on_the_new_schema(
+async def test_a_worker_of_the_last_release_runs_on_the_new_schema(
     dsn: str, tmp_path: Path, release: str
 ) -> None:
     source = releases.source_of(release, tmp_path / "sources")
-    await do_everything_with(source, dsn, tmp_path)
+    await run_all_kinds_of_jobs(source, dsn, tmp_path)
 
 
-@pytest.mark.skipif(bool(releases.releases()), reason="there is a release, which is tried itself")
-async def test_a_worker_from_before_works_on_the_new_schema_though_nothing_was_released(
+@pytest.mark.skipif(bool(releases.releases()), reason="there is a release, which is tested instead")
+async def test_a_worker_of_an_earlier_commit_runs_on_the_new_schema(
     dsn: str, tmp_path: Path
 ) -> None:
     source = releases.source_of(releases.STAND_IN, tmp_path / "sources")
-    await do_everything_with(source, dsn, tmp_path)
+    await run_all_kinds_of_jobs(source, dsn, tmp_path)
 
 
-async def test_this_worker_works_on_the_next_schema(
+async def test_this_worker_runs_on_the_next_schema(
     ready: Connection, dsn: str, tmp_path: Path
 ) -> None:
-    """Which has a column, an index and a number more, and says that we may go on."""
+    """The next schema has a new column, index and number, and allows this code."""
     with pytest.MonkeyPatch.context() as ahead:
         ahead.setattr(engine_files, "SCHEMA_NUMBER", NEXT + 1)
         ahead.setattr(engine_files, "migrations", lambda: {NEXT: ADD_NOTE, NEXT + 1: ADD_INDEX})
         await install(ready)
     source = tmp_path / "this" / "src"
     shutil.copytree(ROOT / "src" / "howdah", source / "howdah")
-    await do_everything_with(source, dsn, tmp_path)
+    await run_all_kinds_of_jobs(source, dsn, tmp_path)
     assert await ready.fetchval("select count(*) from howdah.jobs where note = 'none'") == 41

@@ -1,9 +1,9 @@
-"""Checker: what must hold of a story, whatever was done to it.
+"""Checker: the promises that every story must keep, with any fault.
 
-It compares what the processes said (history.py) with what the database says (trail.py), and
-knows of howdah no more than the contract: the states, the moves between them, that a lease is
-(job, worker, attempt). Each promise is one function that yields a sentence per broken promise,
-and `check` asks them all. tests/stories/test_checker.py breaks each promise on purpose.
+It compares the records of the processes (history.py) with the database (move_log.py). It
+knows only the contract: the states, the moves, and that a lease is (job, worker, attempt). Each
+promise is a function that yields a sentence for each violation; `check` calls them all.
+test_checker.py breaks each promise on purpose.
 """
 
 from __future__ import annotations
@@ -13,173 +13,177 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from tests.stories.facts import FINISHED, HELD, Facts
 from tests.stories.history import FAILED, OK, ROLLED_BACK, Run
-from tests.stories.order import no_better_job_was_left_waiting, no_better_job_was_passed_over
-from tests.stories.trail import Move, Stand
+from tests.stories.move_log import Move, RowVersion
+from tests.stories.order import no_better_job_was_left_waiting, no_better_job_was_skipped
+from tests.stories.story_result import FINISHED, HELD, StoryResult
 
 
-def check(facts: Facts) -> list[str]:
+def check(result: StoryResult) -> list[str]:
     """Return every promise that was broken, as sentences."""
-    return [f"{promise.__name__}: {broken}" for promise in PROMISES for broken in promise(facts)]
+    return [f"{promise.__name__}: {broken}" for promise in PROMISES for broken in promise(result)]
 
 
 # ── enqueue ───────────────────────────────────────────────────────────────────────────────
 
 
-def acknowledged_enqueues_are_kept(facts: Facts) -> Iterator[str]:
-    for one in facts.history.enqueued:
-        if one.how == OK and (found := len(facts.trail.tokens.get(one.token, []))) != 1:
-            yield f"{one.token} was acknowledged and became {found} jobs"
+def acknowledged_enqueues_are_kept(result: StoryResult) -> Iterator[str]:
+    for enqueued in result.history.enqueued:
+        jobs = len(result.move_log.tokens.get(enqueued.token, []))
+        if enqueued.how == OK and jobs != 1:
+            yield f"{enqueued.token} was acknowledged and became {jobs} jobs"
 
 
-def unknown_enqueues_become_one_job_at_most(facts: Facts) -> Iterator[str]:
-    for one in facts.history.enqueued:
-        if (found := len(facts.trail.tokens.get(one.token, []))) > 1:
-            yield f"{one.token} ({one.how}) became {found} jobs"
+def unknown_enqueues_become_one_job_at_most(result: StoryResult) -> Iterator[str]:
+    for enqueued in result.history.enqueued:
+        jobs = len(result.move_log.tokens.get(enqueued.token, []))
+        if jobs > 1:
+            yield f"{enqueued.token} ({enqueued.how}) became {jobs} jobs"
 
 
-def what_was_refused_or_rolled_back_never_was(facts: Facts) -> Iterator[str]:
-    ran = {run.job for run in facts.history.runs}
-    for one in facts.history.enqueued:
-        if one.how in (FAILED, ROLLED_BACK):
-            for job in facts.trail.tokens.get(one.token, []):
-                yield f"{one.token} was {one.how}, yet job {job} exists, ran: {job in ran}"
+def refused_and_rolled_back_enqueues_leave_no_job(result: StoryResult) -> Iterator[str]:
+    ran = {run.job for run in result.history.runs}
+    for enqueued in result.history.enqueued:
+        if enqueued.how in (FAILED, ROLLED_BACK):
+            for job in result.move_log.tokens.get(enqueued.token, []):
+                yield f"{enqueued.token} was {enqueued.how}; job {job} exists, ran: {job in ran}"
 
 
-# ── the life of a job ─────────────────────────────────────────────────────────────────────
+# ── moves and attempts ──────────────────────────────────────────────────────────────────────────
 
 
-def every_move_is_one_of_the_contract(facts: Facts) -> Iterator[str]:
-    for moves in facts.trail.moves.values():
-        stood: Stand | None = None
+def every_move_is_one_of_the_contract(result: StoryResult) -> Iterator[str]:
+    for moves in result.move_log.moves.values():
+        previous: RowVersion | None = None
         for move in moves:
-            if move.was is not None and move.was.status in FINISHED and move.now is None:
-                continue  # forgotten after its retention
-            if move.was != stood:
-                yield f"job {move.job} stood as {stood} and then moved from {move.was}"
+            if move.before is not None and move.before.status in FINISHED and move.after is None:
+                continue  # pruned after its retention
+            if move.before != previous:
+                yield f"job {move.job} was {previous} and then moved from {move.before}"
             if not _legal(move):
-                yield f"job {move.job} moved from {move.was} to {move.now}"
-            stood = move.now
-        job = facts.trail.jobs.get(moves[0].job)
-        now = Stand(job["status"], job["worker_id"], job["attempts"]) if job else None
-        if now != stood:
-            yield f"job {moves[0].job} stood as {stood} in the end, and now as {now}"
+                yield f"job {move.job} moved from {move.before} to {move.after}"
+            previous = move.after
+        job = result.move_log.jobs.get(moves[0].job)
+        current = RowVersion(job["status"], job["worker_id"], job["attempts"]) if job else None
+        if current != previous:
+            yield f"job {moves[0].job} was {previous} after its last move, and is now {current}"
 
 
-def attempts_are_counted_and_end(facts: Facts) -> Iterator[str]:
-    for move in facts.moves:
-        if move.now is None:
+def attempts_are_counted_and_end(result: StoryResult) -> Iterator[str]:
+    for move in result.moves:
+        if move.after is None:
             continue
-        if move.now.attempts > move.max_attempts:
-            yield f"job {move.job} is at attempt {move.now.attempts} of {move.max_attempts}"
-        if move.now.status == "pending" and move.now.attempts >= move.max_attempts:
+        if move.after.attempts > move.max_attempts:
+            yield f"job {move.job} is at attempt {move.after.attempts} of {move.max_attempts}"
+        if move.after.status == "pending" and move.after.attempts >= move.max_attempts:
             yield f"job {move.job} waits for another attempt after its last"
-        if move.now.status == "failed" and move.now.attempts < move.max_attempts:
-            yield f"job {move.job} failed at attempt {move.now.attempts} of {move.max_attempts}"
+        if move.after.status == "failed" and move.after.attempts < move.max_attempts:
+            yield f"job {move.job} failed at attempt {move.after.attempts} of {move.max_attempts}"
 
 
-def an_attempt_ends_once(facts: Facts) -> Iterator[str]:
-    endings = Counter((move.job, move.was.attempts) for move in facts.endings if move.was)
+def an_attempt_ends_once(result: StoryResult) -> Iterator[str]:
+    endings = Counter((move.job, move.before.attempts) for move in result.endings if move.before)
     for (job, attempt), times in endings.items():
         if times > 1:
             yield f"attempt {attempt} of job {job} ended {times} times"
     completions = Counter(
-        move.job for move in facts.moves if move.now and move.now.status == "completed"
+        move.job for move in result.moves if move.after and move.after.status == "completed"
     )
     for job, times in completions.items():
         if times > 1:
             yield f"job {job} was completed {times} times"
-    for job, copies in facts.trail.copies.items():
+    for job, copies in result.move_log.copies.items():
         if copies > 1:
-            yield f"job {job} stands in the table {copies} times"
+            yield f"job {job} has {copies} rows"
 
 
-def a_job_is_completed_by_who_held_it(facts: Facts) -> Iterator[str]:
-    """Each handler returns which process it is: that must be the one that held the lease."""
-    for id, job in facts.trail.jobs.items():
+def a_job_is_completed_by_the_holder_of_its_lease(result: StoryResult) -> Iterator[str]:
+    """Each handler returns its process id: that process must have held the lease."""
+    for id, job in result.move_log.jobs.items():
         if job["status"] == "completed":
-            result: dict[str, Any] = job["result"] or {}
-            said = (facts.history.workers.get(result.get("pid", 0)), result.get("attempt"))
+            returned: dict[str, Any] = job["result"] or {}
+            ran = (result.history.workers.get(returned.get("pid", 0)), returned.get("attempt"))
             held = (job["worker_id"], job["attempts"])
-            if said != held:
-                yield f"job {id} was completed by {said} while {held} held it"
+            if ran != held:
+                yield f"job {id} was completed by {ran} while {held} held it"
 
 
 # ── handlers ──────────────────────────────────────────────────────────────────────────────
 
 
-def what_runs_was_claimed(facts: Facts) -> Iterator[str]:
-    """An attempt runs once per claim. A crash may forget a claim that was not on disk yet."""
+def every_run_was_claimed(result: StoryResult) -> Iterator[str]:
+    """An attempt runs once per claim. A crash may lose a claim that was not on disk."""
     claims = Counter(
-        (move.job, move.now.worker, move.now.attempts)
-        for move in facts.moves
-        if move.now and move.now.status == "claimed"
+        (move.job, move.after.worker, move.after.attempts)
+        for move in result.moves
+        if move.after and move.after.status == "claimed"
     )
     runs: Counter[tuple[str, str, int]] = Counter()
     forgotten: Counter[tuple[str, str, int]] = Counter()
-    for run in facts.history.runs:
+    for run in result.history.runs:
         runs[run.job, run.worker, run.attempt] += 1
-        forgotten[run.job, run.worker, run.attempt] += facts.history.crashed_around(run.began)
+        forgotten[run.job, run.worker, run.attempt] += result.history.crashed_around(run.began)
     for lease, times in runs.items():
         if times - forgotten[lease] > claims[lease]:
             yield f"{lease} ran {times} times and was claimed {claims[lease]} times"
 
 
-def nobody_runs_what_another_still_runs(facts: Facts) -> Iterator[str]:
+def attempts_of_a_job_do_not_overlap(result: StoryResult) -> Iterator[str]:
     """Attempt k+1 begins after attempt k ended, or after its worker was given up."""
-    taken = {move.lease: move.at for move in facts.taken}
+    taken = {move.lease: move.at for move in result.taken}
     by_job: dict[str, list[Run]] = defaultdict(list)
-    for run in facts.history.runs:
+    for run in result.history.runs:
         by_job[run.job].append(run)
     for job, runs in by_job.items():
         runs.sort(key=lambda run: run.began)
-        for one, after in pairwise(runs):
-            if one.ended is not None and one.ended <= after.began:
+        for run, later in pairwise(runs):
+            if run.ended is not None and run.ended <= later.began:
                 continue
-            given_up = taken.get((job, one.worker, one.attempt))
-            if given_up is not None and given_up <= after.began:
+            given_up = taken.get((job, run.worker, run.attempt))
+            if given_up is not None and given_up <= later.began:
                 continue
-            if not facts.history.crashed_around(one.began):
+            if not result.history.crashed_around(run.began):
                 yield (
-                    f"job {job}: attempt {after.attempt} began on {after.worker} while "
-                    f"attempt {one.attempt} was at work on {one.worker}"
+                    f"job {job}: attempt {later.attempt} began on {later.worker} while "
+                    f"attempt {run.attempt} ran on {run.worker}"
                 )
 
 
-def nobody_is_given_up_without_a_reason(facts: Facts) -> Iterator[str]:
-    pids = {run.worker: run.pid for run in facts.history.runs}
-    for move in facts.taken:
+def no_worker_is_given_up_without_a_fault(result: StoryResult) -> Iterator[str]:
+    pids = {run.worker: run.pid for run in result.history.runs}
+    for move in result.taken:
         job, worker, attempt = move.lease
         if worker is None or worker not in pids:
-            continue  # who never beats is judged by the clock alone
-        if move.now is not None and move.now.status == "cancelled":
+            continue  # a foreign worker never beats: only time counts
+        if move.after is not None and move.after.status == "cancelled":
             continue
-        if not facts.history.given_up_rightly(pids[worker], move.at, facts.lease):
+        if not result.history.explains_silence(pids[worker], move.at, result.lease):
             yield f"{worker} was given up at attempt {attempt} of {job}, and nothing silenced it"
 
 
-def a_late_report_changes_nothing_and_is_told(facts: Facts) -> Iterator[str]:
-    """Whoever ends an attempt sees it ended as theirs, or hears that it is theirs no more."""
-    own = {move.lease for move in facts.endings}
-    taken = {move.lease for move in facts.taken}
-    killed = {pid for fault in facts.history.faults for pid in fault.kills}
-    told = facts.history.told | {
-        (one.worker, one.job, one.attempt) for one in facts.history.settled if one.moved is False
+def a_late_report_changes_nothing_and_is_refused(result: StoryResult) -> Iterator[str]:
+    """A worker whose attempt ended has moved the job, or was told that its lease is lost."""
+    own = {move.lease for move in result.endings}
+    taken = {move.lease for move in result.taken}
+    killed = {pid for fault in result.history.faults for pid in fault.kills}
+    refused = result.history.reported_lost | {
+        (settled.worker, settled.job, settled.attempt)
+        for settled in result.history.settled
+        if settled.moved is False
     }
-    for run in facts.history.runs:
+    for run in result.history.runs:
         lease = (run.job, run.worker, run.attempt)
         if run.how not in ("returned", "raised") or run.pid in killed:
             continue
-        if (run.worker, run.job, run.attempt) in told:
+        if (run.worker, run.job, run.attempt) in refused:
             continue
         if lease in taken:
-            yield f"{lease} came too late and was not told"
+            yield f"{lease} reported too late and was not refused"
         elif lease not in own:
-            yield f"{lease} ended as '{run.how}', and nobody heard of it"
-    unsure = {(s.job, s.worker, s.attempt) for s in facts.history.settled if s.how != OK}
-    completed = {m.lease for m in facts.endings if m.now and m.now.status == "completed"}
-    for settled in facts.history.settled:
+            yield f"{lease} ended as '{run.how}', and the job did not move"
+    unsure = {(s.job, s.worker, s.attempt) for s in result.history.settled if s.how != OK}
+    completed = {m.lease for m in result.endings if m.after and m.after.status == "completed"}
+    for settled in result.history.settled:
         lease = (settled.job, settled.worker, settled.attempt)
         if settled.moved and lease not in completed:
             yield f"{lease} was told that it completed its job, and did not"
@@ -187,52 +191,54 @@ def a_late_report_changes_nothing_and_is_told(facts: Facts) -> Iterator[str]:
             yield f"{lease} was told that it came too late, and did not"
 
 
-# ── what is counted ───────────────────────────────────────────────────────────────────────
+# ── events and counts ───────────────────────────────────────────────────────────────────────────
 
 
-def jobs_events_and_counts_agree(facts: Facts) -> Iterator[str]:
-    for id, job in facts.trail.jobs.items():
-        numbers = facts.trail.events.get(id, [])
+def jobs_events_and_counts_agree(result: StoryResult) -> Iterator[str]:
+    for id, job in result.move_log.jobs.items():
+        numbers = result.move_log.events.get(id, [])
         if numbers != list(range(1, job["events_count"] + 1)):
             yield f"job {id} counts {job['events_count']} events and has {numbers}"
-    for id in facts.trail.events.keys() - facts.trail.jobs.keys():
+    for id in result.move_log.events.keys() - result.move_log.jobs.keys():
         yield f"events of job {id}, which does not exist"
-    if facts.trail.counted != facts.trail.told:
-        yield f"counted {facts.trail.counted}, told {facts.trail.told}"
+    if result.move_log.counted != result.move_log.depth:
+        yield f"{result.move_log.counted} in jobs, {result.move_log.depth} in queue_depth"
 
 
 PROMISES = (
     acknowledged_enqueues_are_kept,
     unknown_enqueues_become_one_job_at_most,
-    what_was_refused_or_rolled_back_never_was,
+    refused_and_rolled_back_enqueues_leave_no_job,
     every_move_is_one_of_the_contract,
     attempts_are_counted_and_end,
     an_attempt_ends_once,
-    a_job_is_completed_by_who_held_it,
-    what_runs_was_claimed,
-    nobody_runs_what_another_still_runs,
-    nobody_is_given_up_without_a_reason,
-    a_late_report_changes_nothing_and_is_told,
-    no_better_job_was_passed_over,
+    a_job_is_completed_by_the_holder_of_its_lease,
+    every_run_was_claimed,
+    attempts_of_a_job_do_not_overlap,
+    no_worker_is_given_up_without_a_fault,
+    a_late_report_changes_nothing_and_is_refused,
+    no_better_job_was_skipped,
     no_better_job_was_left_waiting,
     jobs_events_and_counts_agree,
 )
 
 
 def _legal(move: Move) -> bool:
-    was, now = move.was, move.now
-    if was is None:
-        return now == Stand("pending", None, 0)
-    if now is None:
+    before, after = move.before, move.after
+    if before is None:
+        return after == RowVersion("pending", None, 0)
+    if after is None:
         return False
-    same = (now.worker, now.attempts) == (was.worker, was.attempts)
-    if was.status == "pending":
-        claimed = now.status == "claimed" and now.worker is not None
-        return (claimed and now.attempts == was.attempts + 1) or (
-            now.status == "cancelled" and same
+    same = (after.worker, after.attempts) == (before.worker, before.attempts)
+    if before.status == "pending":
+        claimed = after.status == "claimed" and after.worker is not None
+        return (claimed and after.attempts == before.attempts + 1) or (
+            after.status == "cancelled" and same
         )
-    if was.status not in HELD:
+    if before.status not in HELD:
         return False
-    if now.status == "pending":  # tried again, or handed back and not counted
-        return now.worker is None and now.attempts in (was.attempts, was.attempts - 1)
-    return same and (now.status in FINISHED or (was.status, now.status) == ("claimed", "running"))
+    if after.status == "pending":  # retried, or released without counting the attempt
+        return after.worker is None and after.attempts in (before.attempts, before.attempts - 1)
+    return same and (
+        after.status in FINISHED or (before.status, after.status) == ("claimed", "running")
+    )

@@ -1,4 +1,4 @@
-"""What the stories share: a server of their own, that may be crashed and starved."""
+"""Fixtures of the stories: a server of their own, which they may crash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from howdah.client.sync import SyncQueue
-from tests.stories.server import PgServer
+from tests.support.postgres_server import PgServer
 
 
 @pytest.fixture(scope="session")

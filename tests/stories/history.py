@@ -1,12 +1,11 @@
 """History: every call that a process of a story made, and how it ended, as lines in files.
 
-A process writes a line before it asks and a line when it knows the answer: `ok`, `failed`
-(certainly nothing happened) or `unknown` (the answer got lost, so it may have happened). A
-line is one write, so kill -9 leaves whole lines; a question without an answer is unknown.
-Times are of the machine's monotonic clock: all processes share it, and no patched clock moves it.
-Workers of howdah's own say in their log (`<pid>.log`) who they are and what they were told.
+A process writes a line before a call and a line when it knows the answer: `ok`, `failed` (nothing
+happened) or `unknown` (the answer was lost, so it may have happened). One line is one write, so
+kill -9 leaves whole lines. A call without an answer is unknown. All processes share the machine's
+monotonic clock. howdah's workers write their id and their lost jobs to a log (`<pid>.log`).
 
-This is what the processes say. What the database says is in trail.py; checker.py compares.
+checker.py compares these records with the database (move_log.py).
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from typing import Any
 
 OK, FAILED, UNKNOWN, ROLLED_BACK = "ok", "failed", "unknown", "rolled back"
 
-_TOLD = re.compile(r"job\.(?:stale|lost) id=(\S+) type=\S+ attempt=(\d+)")
+_LOST = re.compile(r"job\.(?:stale|lost) id=(\S+) type=\S+ attempt=(\d+)")
 _STARTED = re.compile(r"worker\.started id=(\S+)")
 
 
 class Log:
-    """One process's share of the history."""
+    """The lines of one process."""
 
     def __init__(self, folder: Path, who: str, pid: int | None = None) -> None:
         self.who = who
@@ -37,23 +36,23 @@ class Log:
         path = folder / f"{who}-{self.pid}.jsonl"
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    def write(self, what: str, **facts: Any) -> None:
-        line = {"at": time.monotonic(), "who": self.who, "pid": self.pid, "what": what, **facts}
+    def write(self, what: str, **details: Any) -> None:
+        line = {"at": time.monotonic(), "who": self.who, "pid": self.pid, "what": what, **details}
         os.write(self._file, json.dumps(line).encode() + b"\n")
 
-    def ask(self, what: str, **facts: Any) -> int:
-        """Write down that a call begins; returns the number its answer is given under."""
+    def ask(self, what: str, **details: Any) -> int:
+        """Record that a call begins; returns the number that its answer refers to."""
         number = next(self._numbers)
-        self.write(what, ask=number, **facts)
+        self.write(what, ask=number, **details)
         return number
 
-    def answer(self, ask: int, how: str, **facts: Any) -> None:
-        self.write("answer", to=ask, how=how, **facts)
+    def answer(self, ask: int, how: str, **details: Any) -> None:
+        self.write("answer", to=ask, how=how, **details)
 
 
 @dataclass(frozen=True)
 class Enqueued:
-    """An attempt to hand over a job; the token is in the job's payload, and nowhere else."""
+    """An attempt to enqueue a job; the token is in the job's payload, and nowhere else."""
 
     token: str
     how: str
@@ -61,69 +60,69 @@ class Enqueued:
 
 @dataclass(frozen=True)
 class Run:
-    """A handler at work on one attempt of a job."""
+    """A handler that ran one attempt of a job."""
 
     job: str
     attempt: int
     worker: str
     pid: int
     began: float
-    ended: float | None  # None: it never said so; its process died or was cut off
+    ended: float | None  # None: it recorded no end; its process died or was cut off
     how: str | None  # returned, raised, cancelled
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A call that reported an attempt as completed, by a worker that speaks SQL alone."""
+    """A call of `complete` by a foreign worker, for one attempt."""
 
     job: str
     attempt: int
     worker: str
-    asked: float
+    called_at: float
     how: str
-    moved: bool | None  # what the database answered
+    moved: bool | None  # the answer of the database
 
 
 @dataclass(frozen=True)
-class Look:
-    """A claim with a look at the line before and after it, inside one transaction.
+class CheckedClaim:
+    """A claim by the inspector, which read the line before and after it in one transaction.
 
-    Each job is (id, priority, created_at). What `stood` there was in line before and after,
-    visible and locked by nobody all the time; of these the best are kept, the best first.
+    Each job is (id, priority, created_at). `unclaimed` are the best of the jobs that were in line
+    before and after, visible and unlocked all the time; the best first.
     """
 
     worker: str
-    claimed: list[tuple[str, int, str]]  # in the order they came
-    stood: list[tuple[str, int, str]]
+    claimed: list[tuple[str, int, str]]  # in the order of the answer
+    unclaimed: list[tuple[str, int, str]]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something done to the story, and whom it may have silenced."""
+    """A fault, and the processes that it may have silenced."""
 
     name: str
     began: float
     healed: float
-    silences: frozenset[int] = frozenset()  # processes whose worker may rightly be given up
-    kills: frozenset[int] = frozenset()  # processes that were ended on purpose
-    silences_all: bool = False  # the server or the network was away from everybody
-    crash: bool = False  # the server lost what was not on disk yet
+    silences: frozenset[int] = frozenset()  # processes whose worker may be given up
+    kills: frozenset[int] = frozenset()  # processes that the fault killed
+    silences_all: bool = False  # no process could reach the server
+    crash: bool = False  # the server lost what was not on disk
 
 
 @dataclass
 class History:
-    """All that the processes of a story said."""
+    """Everything that the processes of a story recorded."""
 
     enqueued: list[Enqueued] = field(default_factory=list[Enqueued])
     runs: list[Run] = field(default_factory=list[Run])
     settled: list[Settled] = field(default_factory=list[Settled])
-    looks: list[Look] = field(default_factory=list[Look])
+    checked_claims: list[CheckedClaim] = field(default_factory=list[CheckedClaim])
     workers: dict[int, str] = field(default_factory=dict[int, str])  # process → worker id
-    told: set[tuple[str, str, int]] = field(default_factory=set[tuple[str, str, int]])
+    reported_lost: set[tuple[str, str, int]] = field(default_factory=set[tuple[str, str, int]])
     faults: list[Fault] = field(default_factory=list[Fault])
 
-    def given_up_rightly(self, pid: int | None, at: float, lease: float) -> bool:
-        """Whether some fault explains that this process looked silent at that time."""
+    def explains_silence(self, pid: int | None, at: float, lease: float) -> bool:
+        """Whether a fault explains that this process was silent at that time."""
         return any(
             (fault.silences_all or pid in fault.silences | fault.kills)
             and fault.began <= at
@@ -132,15 +131,15 @@ class History:
         )
 
     def crashed_around(self, at: float) -> bool:
-        """Whether the server crashed just after, so that a claim was answered and then lost."""
+        """Whether the server crashed soon after, so that an answered claim may be lost."""
         return any(fault.crash and fault.began - 2 <= at <= fault.healed for fault in self.faults)
 
 
 def read(folder: Path, faults: Iterable[Fault] = ()) -> History:
-    """Put together what all processes wrote."""
+    """Read the records of all processes."""
     history = History(faults=list(faults))
     for path in sorted(folder.glob("*.log")):
-        _take_log(history, path)
+        _add_log(history, path)
     files = [list(_lines(path)) for path in sorted(folder.glob("*.jsonl"))]
     history.workers |= {
         line["pid"]: line["worker"] for lines in files for line in lines if "worker" in line
@@ -148,7 +147,7 @@ def read(folder: Path, faults: Iterable[Fault] = ()) -> History:
     for lines in files:
         answers = {line["to"]: line for line in lines if line["what"] == "answer"}
         for line in lines:
-            _take(history, line, answers.get(line.get("ask")))
+            _add_line(history, line, answers.get(line.get("ask")))
     return history
 
 
@@ -158,7 +157,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def _take(
+def _add_line(
     history: History,
     line: dict[str, Any],
     answer: dict[str, Any] | None,
@@ -184,20 +183,20 @@ def _take(
             )
             for job, attempt in line["leases"]
         )
-    elif line["what"] == "look" and answer and how == OK:
-        history.looks.append(
-            Look(
+    elif line["what"] == "checked claim" and answer and how == OK:
+        history.checked_claims.append(
+            CheckedClaim(
                 line["worker"],
                 claimed=[(id, priority, made) for id, priority, made in answer["claimed"]],
-                stood=[(id, priority, made) for id, priority, made in answer["stood"]],
+                unclaimed=[(id, priority, made) for id, priority, made in answer["unclaimed"]],
             )
         )
 
 
-def _take_log(history: History, path: Path) -> None:
+def _add_log(history: History, path: Path) -> None:
     pid = int(path.stem)
     for line in path.read_text(errors="replace").splitlines():
-        if found := _STARTED.search(line):
-            history.workers[pid] = found[1]
-        elif found := _TOLD.search(line):
-            history.told.add((history.workers.get(pid, "?"), found[1], int(found[2])))
+        if match := _STARTED.search(line):
+            history.workers[pid] = match[1]
+        elif match := _LOST.search(line):
+            history.reported_lost.add((history.workers.get(pid, "?"), match[1], int(match[2])))

@@ -1,7 +1,7 @@
 """The jobs of the stories, as a program that workers run: `howdah worker tests.stories.jobs:queue`.
 
-Each handler writes down when it began and how it ended, and returns which process it is. The
-token is what ties a job to the enqueue it came from.
+Each handler records when it began and how it ended, and returns its process id. The token connects
+a job with the enqueue that it came from.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from howdah import Backoff, JobContext, Queue
 from tests.stories.history import Log
 
 SOON = Backoff(first=timedelta(milliseconds=200), factor=1.5, cap=timedelta(seconds=2))
-MANY = 50  # attempts: faults take some, and only `doomed` shall run out of them
+MANY = 50  # attempts: faults cost some, and only `doomed` may run out of them
 
 queue = Queue(call_timeout=timedelta(seconds=5))
 log = Log(Path(os.environ["STORY_FOLDER"]), "handler")
@@ -42,14 +42,14 @@ def at_work(ctx: JobContext) -> Generator[Ending]:
 
 @queue.job(max_attempts=MANY, backoff=SOON)
 async def quick(ctx: JobContext, token: str) -> Ending:
-    """End at once."""
+    """Return at once."""
     with at_work(ctx) as ending:
         return ending
 
 
 @queue.job(max_attempts=MANY, backoff=SOON)
 async def slow(ctx: JobContext, token: str, seconds: float) -> Ending:
-    """Take a while, and say how far it is."""
+    """Run for some seconds, and report progress."""
     with at_work(ctx) as ending:
         for step in range(4):
             await ctx.progress(step * 25, f"step {step}")
@@ -60,7 +60,7 @@ async def slow(ctx: JobContext, token: str, seconds: float) -> Ending:
 
 @queue.job(max_attempts=MANY, backoff=SOON)
 def threaded(ctx: JobContext, token: str, seconds: float) -> Ending:
-    """Take a while in a thread, which nobody can stop."""
+    """Run for some seconds in a thread, which cannot be cancelled."""
     with at_work(ctx) as ending:
         time.sleep(seconds)
         return ending
@@ -68,7 +68,7 @@ def threaded(ctx: JobContext, token: str, seconds: float) -> Ending:
 
 @queue.job(max_attempts=MANY, backoff=SOON)
 async def flaky(ctx: JobContext, token: str, until: int) -> Ending:
-    """Fail a few times first."""
+    """Fail until a given attempt."""
     with at_work(ctx) as ending:
         if ctx.attempt < until:
             raise RuntimeError(f"not before attempt {until}")
@@ -77,6 +77,6 @@ async def flaky(ctx: JobContext, token: str, until: int) -> Ending:
 
 @queue.job(max_attempts=2, backoff=SOON)
 async def doomed(ctx: JobContext, token: str) -> Ending:
-    """Fail every time, and so for good."""
+    """Fail every time."""
     with at_work(ctx):
-        raise RuntimeError("as ever")
+        raise RuntimeError("always fails")

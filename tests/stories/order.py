@@ -1,8 +1,8 @@
 """Order: highest priority first, and within a priority the oldest first.
 
-To the letter where a claim was watched from inside its own transaction (a `Look`); for all
-other claims as far as the trail can tell: in quiet times, and only against jobs that had stood in
-line for `MARGIN` and stood there for `MARGIN` more, so that everybody must have seen them.
+Claims of the inspector (`CheckedClaim`) are checked exactly. All other claims are checked with the
+move log: only when there is no fault, and only against jobs that were in line `MARGIN` seconds
+before and after the claim, so that every worker could see them.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from tests.stories.facts import Facts
-from tests.stories.trail import Move
+from tests.stories.move_log import Move
+from tests.stories.story_result import StoryResult
 
 MARGIN = 2.0
 
 
-def no_better_job_was_passed_over(facts: Facts) -> Iterator[str]:
-    for look in facts.history.looks:
-        places = [(-priority, made) for _, priority, made in look.claimed]
-        if places != sorted(places):
-            yield f"{look.worker} was handed jobs out of order: {look.claimed}"
-        for id, priority, made in look.stood:
-            if places and (-priority, made) < max(places):
-                yield f"{look.worker} passed over {id} ({priority}, {made}) for {max(places)}"
+def no_better_job_was_skipped(result: StoryResult) -> Iterator[str]:
+    for checked in result.history.checked_claims:
+        keys = [(-priority, made) for _, priority, made in checked.claimed]
+        if keys != sorted(keys):
+            yield f"{checked.worker} claimed jobs out of order: {checked.claimed}"
+        for id, priority, made in checked.unclaimed:
+            if keys and (-priority, made) < max(keys):
+                yield f"{checked.worker} skipped {id} ({priority}, {made}) for {max(keys)}"
 
 
-def no_better_job_was_left_waiting(facts: Facts) -> Iterator[str]:
-    waits = sorted(_waits(facts), reverse=True)  # the next to join the line is the last
+def no_better_job_was_left_waiting(result: StoryResult) -> Iterator[str]:
+    waits = sorted(_waits(result), reverse=True)  # the next to join the line is at the end
     line: list[tuple[int, datetime, float, str]] = []  # the best first
-    for claim in sorted(_claims(facts), key=lambda move: move.at):
+    for claim in sorted(_claims(result), key=lambda move: move.at):
         while waits and waits[-1].since + MARGIN < claim.at:
             wait = waits.pop()
             heapq.heappush(line, (-wait.priority, wait.made, wait.until, wait.job))
@@ -49,25 +49,25 @@ class _Wait(NamedTuple):
     job: str
 
 
-def _waits(facts: Facts) -> Iterator[_Wait]:
-    """Return the time each job stood in line for the first time."""
-    for job, (made, *later) in facts.trail.moves.items():
-        if made.was is None and made.at_once and later and _quiet(facts, made.at):
+def _waits(result: StoryResult) -> Iterator[_Wait]:
+    """Return how long each job waited in line for the first time."""
+    for job, (made, *later) in result.move_log.moves.items():
+        if made.before is None and made.at_once and later and _no_fault(result, made.at):
             yield _Wait(made.at, later[0].at, made.priority, made.created_at, job)
 
 
-def _claims(facts: Facts) -> Iterator[Move]:
-    """Return first claims by workers that take jobs of every type."""
-    everybody = {run.worker for run in facts.history.runs}
-    for move in facts.moves:
-        now = move.now
-        if now is None or now.status != "claimed" or now.attempts != 1:
+def _claims(result: StoryResult) -> Iterator[Move]:
+    """Return the first claims of jobs, by workers that claim every type."""
+    full_workers = {run.worker for run in result.history.runs}
+    for move in result.moves:
+        after = move.after
+        if after is None or after.status != "claimed" or after.attempts != 1:
             continue
-        if now.worker in everybody and move.at_once and _quiet(facts, move.at):
+        if after.worker in full_workers and move.at_once and _no_fault(result, move.at):
             yield move
 
 
-def _quiet(facts: Facts, at: float) -> bool:
+def _no_fault(result: StoryResult, at: float) -> bool:
     return not any(
-        fault.began - MARGIN <= at <= fault.healed + facts.lease for fault in facts.history.faults
+        fault.began - MARGIN <= at <= fault.healed + result.lease for fault in result.history.faults
     )

@@ -1,9 +1,9 @@
-"""Producer: a process that hands over jobs in every way there is, and writes down what it heard.
+"""Producer: a process that enqueues jobs in every way, and records each answer.
 
     python -m tests.stories.producer NAME SEED PER_SECOND
 
-Singly, as a stream, delayed, in a transaction of its own that commits or changes its mind,
-and now and then something that must be refused. Runs until SIGTERM.
+It enqueues single jobs, streams and delayed jobs, in transactions that commit or roll back, and
+sometimes a job that must be refused. It runs until SIGTERM.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tests.stories.history import FAILED, OK, ROLLED_BACK, UNKNOWN, Log
 from tests.stories.jobs import queue
 
 CONNECTION_ERRORS = (HowdahError, psycopg.Error, OSError)
-PATIENCE = 15.0  # seconds for a driver that knows no patience of its own
+TIMEOUT = 15.0  # seconds, for a driver that has no timeout of its own
 TOO_LARGE = "x" * 300_000
 PRIORITIES = (30, 100, 100, 100, 150)
 KINDS = {"quick": 70, "slow": 10, "threaded": 8, "flaky": 8, "doomed": 4}
 
 
-class Piece(NamedTuple):
-    """A job to be handed over."""
+class NewJob(NamedTuple):
+    """A job to enqueue."""
 
     job_type: str
     data: dict[str, Any]
@@ -44,15 +44,15 @@ class Piece(NamedTuple):
 
 
 class Producer:
-    """Hands over one thing after another."""
+    """Enqueues one thing after another."""
 
     def __init__(self, name: str, seed: int) -> None:
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self._log = Log(Path(os.environ["STORY_FOLDER"]), name)
         self._prefix = f"{name}-{os.getpid()}"
         self._made = 0
         self._ways: dict[Callable[[], Awaitable[None]], int] = {
-            self.one: 50,
+            self.single: 50,
             self.stream: 15,
             self.delayed: 10,
             self.in_a_transaction: 10,
@@ -61,31 +61,31 @@ class Producer:
         }
 
     async def step(self) -> bool:
-        """Hand something over in one of the ways; returns whether there was no trouble."""
-        (way,) = self.chance.choices(list(self._ways), list(self._ways.values()))
+        """Enqueue in one of the ways; returns whether there was no error."""
+        (way,) = self.rng.choices(list(self._ways), list(self._ways.values()))
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 await way()
         except CONNECTION_ERRORS:
             return False
         return True
 
-    async def one(self) -> None:
-        await self._hand_over([self._piece()])
+    async def single(self) -> None:
+        await self._enqueue([self._new_job()])
 
     async def delayed(self) -> None:
-        await self._hand_over([self._piece(delay=self.chance.uniform(0.05, 1.0))])
+        await self._enqueue([self._new_job(delay=self.rng.uniform(0.05, 1.0))])
 
     async def stream(self) -> None:
-        await self._hand_over([self._piece() for _ in range(self.chance.randint(2, 40))])
+        await self._enqueue([self._new_job() for _ in range(self.rng.randint(2, 40))])
 
-    async def _hand_over(self, pieces: Sequence[Piece]) -> None:
-        asked = self._ask(pieces)
+    async def _enqueue(self, jobs: Sequence[NewJob]) -> None:
+        asked = self._ask(jobs)
         try:
-            if len(pieces) > 1:
-                await queue.enqueue_many(piece.draft() for piece in pieces)
+            if len(jobs) > 1:
+                await queue.enqueue_many(job.draft() for job in jobs)
             else:
-                job_type, data, priority, delay = pieces[0]
+                job_type, data, priority, delay = jobs[0]
                 await queue.enqueue(job_type, data, priority=priority, delay=delay)
         except BaseException:
             self._log.answer(asked, UNKNOWN)
@@ -93,47 +93,47 @@ class Producer:
         self._log.answer(asked, OK)
 
     async def in_a_transaction(self) -> None:
-        pieces = [self._piece(), self._piece()]
-        asked = self._ask(pieces)
+        jobs = [self._new_job(), self._new_job()]
+        asked = self._ask(jobs)
         try:
-            async with await self._own_connection() as own:
-                await queue.enqueue_many((piece.draft() for piece in pieces), conn=own)
-                await own.commit()
+            async with await self._own_connection() as connection:
+                await queue.enqueue_many((job.draft() for job in jobs), conn=connection)
+                await connection.commit()
         except BaseException:
             self._log.answer(asked, UNKNOWN)
             raise
         self._log.answer(asked, OK)
 
     async def rolled_back(self) -> None:
-        pieces = [self._piece(), self._piece()]
-        self._log.answer(self._ask(pieces), ROLLED_BACK)  # whatever happens, nobody commits it
-        async with await self._own_connection() as own:
-            await queue.enqueue_many((piece.draft() for piece in pieces), conn=own)
-            await own.rollback()
+        jobs = [self._new_job(), self._new_job()]
+        self._log.answer(self._ask(jobs), ROLLED_BACK)  # whatever happens, it is not committed
+        async with await self._own_connection() as connection:
+            await queue.enqueue_many((job.draft() for job in jobs), conn=connection)
+            await connection.rollback()
 
     async def refused(self) -> None:
-        piece = self._piece()
-        asked = self._ask([piece])
+        job = self._new_job()
+        asked = self._ask([job])
         try:
-            await queue.enqueue("quick", {"token": piece.data["token"], "too": TOO_LARGE})
+            await queue.enqueue("quick", {"token": job.data["token"], "too": TOO_LARGE})
         except BadInput:
             self._log.answer(asked, FAILED)
 
-    def _ask(self, pieces: Sequence[Piece]) -> int:
-        return self._log.ask("enqueue", tokens=[piece.data["token"] for piece in pieces])
+    def _ask(self, jobs: Sequence[NewJob]) -> int:
+        return self._log.ask("enqueue", tokens=[job.data["token"] for job in jobs])
 
-    def _piece(self, delay: float | None = None) -> Piece:
-        chance = self.chance
+    def _new_job(self, delay: float | None = None) -> NewJob:
+        rng = self.rng
         self._made += 1
         data: dict[str, Any] = {"token": f"{self._prefix}-{self._made}"}
-        (kind,) = chance.choices(list(KINDS), list(KINDS.values()))
+        (kind,) = rng.choices(list(KINDS), list(KINDS.values()))
         if kind == "slow":
-            data["seconds"] = chance.uniform(0.05, 1.5)
+            data["seconds"] = rng.uniform(0.05, 1.5)
         elif kind == "threaded":
-            data["seconds"] = chance.uniform(0.01, 0.3)
+            data["seconds"] = rng.uniform(0.01, 0.3)
         elif kind == "flaky":
-            data["until"] = chance.randint(2, 4)
-        return Piece(kind, data, chance.choice(PRIORITIES), delay)
+            data["until"] = rng.randint(2, 4)
+        return NewJob(kind, data, rng.choice(PRIORITIES), delay)
 
     async def _own_connection(self) -> psycopg.AsyncConnection[Any]:
         return await psycopg.AsyncConnection.connect(
@@ -146,8 +146,8 @@ async def main(name: str, seed: int, per_second: float) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     producer = Producer(name, seed)
     while not stop.is_set():
-        fine = await producer.step()
-        pause = producer.chance.expovariate(per_second if fine else 5.0)
+        succeeded = await producer.step()
+        pause = producer.rng.expovariate(per_second if succeeded else 5.0)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), pause)
     await queue.close()

@@ -1,12 +1,12 @@
-"""Story: a fleet at work on a server of its own, faults that are done to it, and what came of it.
+"""Story: a fleet that works on a server while faults are injected, and the result.
 
-    with story(server, folder, seed) as told:
-        told.suffer(kill_worker)
-        told.finish()
+    with story(servers, folder, seed) as running:
+        running.inject(kill_worker)
+        running.finish()
 
-After each fault the story waits until work goes on by itself: a job handed over when the fault
-is over is done (`resumed`), and so is everything that was under way (`caught_up`). At the end
-everything is drained, every process stops in order, and the checker is asked.
+After each fault, the story waits until work continues by itself: a job that is enqueued after the
+fault is completed (`resumed`), and so is everything older (`caught_up`). At the end all jobs are
+drained, every process is stopped, and the checker is called.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from pathlib import Path
 from typing import Any
 
 from howdah import Queue
-from tests.stories import trail
+from tests.stories import move_log
 from tests.stories.checker import check
-from tests.stories.facts import Facts
-from tests.stories.fleet import LEASE, Fleet
 from tests.stories.history import OK, Fault, Log, read
-from tests.stories.proxy import Proxy
-from tests.stories.server import PgServer
+from tests.stories.story_result import StoryResult
+from tests.support.fleet import LEASE, Fleet
+from tests.support.postgres_server import PgServer
+from tests.support.proxy import Proxy
+from tests.support.waiting import wait_until
 
-DEADLINE = 90.0  # seconds after which work that has not resumed never will
+DEADLINE = 90.0  # seconds for work to resume
 
 LIVE = "status in ('pending', 'claimed', 'running')"
 
 
 @dataclass(frozen=True)
-class Suffered:
-    """One fault, and how the fleet came through it."""
+class FaultOutcome:
+    """One fault, and how the fleet recovered from it."""
 
     name: str
     seconds: float  # how long it lasted
@@ -49,26 +50,26 @@ class Suffered:
 
 
 class Story:
-    """What a fault may act on, and what is known of the story so far."""
+    """The processes and servers that a fault acts on, and the outcomes so far."""
 
     def __init__(
         self, servers: Sequence[PgServer], database: str, proxy: Proxy, fleet: Fleet, seed: int
     ) -> None:
-        self.server = servers[0]  # the one that takes writes
+        self.server = servers[0]  # the one that accepts writes
         self.servers = servers
         self.database = database
         self.proxy = proxy
         self.fleet = fleet
         self.seed = seed
-        self.chance = random.Random(seed)
-        self.suffered: list[Suffered] = []
+        self.rng = random.Random(seed)
+        self.outcomes: list[FaultOutcome] = []
         self._faults: list[Fault] = []
         self._log = Log(fleet.folder, "probe")
         self._probes = 0
 
     @property
     def dsn(self) -> str:
-        """The way to the database that no fault of the network touches."""
+        """The DSN of the database past the proxy: faults of the network spare it."""
         return self.server.dsn(self.database)
 
     def value(self, sql: str, *args: object) -> Any:
@@ -76,8 +77,8 @@ class Story:
 
     # ── faults ──
 
-    def suffer(self, inject: Callable[[Story], Fault]) -> Suffered:
-        """Let a fault happen, then wait until everything goes on by itself."""
+    def inject(self, inject: Callable[[Story], Fault]) -> FaultOutcome:
+        """Inject a fault, then wait until work continues by itself."""
         under_way = self.value(f"select count(*) from howdah.jobs where {LIVE}")
         fault = inject(self)
         self._faults.append(fault)
@@ -88,19 +89,19 @@ class Story:
             f"select not exists (select from howdah.jobs where {LIVE} and created_at < %s)",
             healed_at,
         )
-        self.fleet.all_alive()
-        suffered = Suffered(
+        self.fleet.assert_all_alive()
+        outcome = FaultOutcome(
             fault.name,
             seconds=fault.healed - fault.began,
             under_way=under_way,
             resumed=resumed,
             caught_up=time.monotonic() - fault.healed,
         )
-        self.suffered.append(suffered)
-        return suffered
+        self.outcomes.append(outcome)
+        return outcome
 
     def enqueue(self, job_type: str, **data: Any) -> str:
-        """Hand over a job that goes before all others; returns its id."""
+        """Enqueue a job with the highest priority; returns its id."""
         self._probes += 1
         data["token"] = f"probe-{self._probes}"
         asked = self._log.ask("enqueue", tokens=[data["token"]])
@@ -110,32 +111,34 @@ class Story:
         return id
 
     def _probe(self, fault: Fault) -> float:
-        """Hand over a job that only workers take; returns how long after the fault it was done."""
+        """Enqueue a job for howdah's workers; returns how long after the fault it ended."""
         self.wait(
-            f"a job handed over after {fault.name} is done",
+            f"a job enqueued after {fault.name} is done",
             "select status = 'completed' from howdah.jobs where id = %s",
             self.enqueue("slow", seconds=0),
         )
         return time.monotonic() - fault.healed
 
     def start_long_jobs(self, seconds: float) -> None:
-        """Have every worker at work on something that takes so long."""
+        """Give every worker jobs that run so long, and wait until they run."""
         ids = [self.enqueue("slow", seconds=seconds) for _ in range(3 * len(self.fleet.workers))]
         self.wait(
-            "long jobs are at work",
+            "long jobs are running",
             "select bool_and(status = 'running') from howdah.jobs where id = any (%s::uuid[])",
             ids,
         )
 
-    def wait(self, what: str, question: str, *args: object) -> None:
-        until = time.monotonic() + DEADLINE
+    def wait(self, what: str, query: str, *args: object) -> None:
+        """Wait until the query returns true; fail at once if a process has ended."""
         with self.server.connect(self.database) as connection:
-            while connection.execute(question.encode(), args or None).fetchone() != (True,):
-                self.fleet.all_alive()
-                assert time.monotonic() < until, f"seed {self.seed}: not within reach: {what}"
-                time.sleep(0.02)
 
-    # ── the end ──
+            def holds() -> bool:
+                self.fleet.assert_all_alive()
+                return connection.execute(query.encode(), args or None).fetchone() == (True,)
+
+            wait_until(holds, f"seed {self.seed}: {what}", deadline=DEADLINE, pause=0.02)
+
+    # ── end ──
 
     def work(self, jobs: int) -> None:
         """Let the fleet work until so many more jobs have ended."""
@@ -146,20 +149,24 @@ class Story:
             ended,
         )
 
-    def come_to_rest(self) -> Facts:
-        """Hand over no more, let everything end, stop everybody; returns all that is known."""
+    def drain(self) -> StoryResult:
+        """Stop the producers, wait until all jobs have ended, stop all; returns the result."""
         self.fleet.stop_producing()
-        self.wait("nothing is left", f"select not exists (select from howdah.jobs where {LIVE})")
-        self.fleet.all_alive()
+        self.wait(
+            "no live job is left", f"select not exists (select from howdah.jobs where {LIVE})"
+        )
+        self.fleet.assert_all_alive()
         self.fleet.stop()
-        return Facts(read(self.fleet.folder, self._faults), trail.follow(self.dsn), lease=LEASE)
+        return StoryResult(
+            read(self.fleet.folder, self._faults), move_log.read(self.dsn), lease=LEASE
+        )
 
-    def finish(self) -> Facts:
-        """Come to rest, and ask the checker."""
-        facts = self.come_to_rest()
-        broken = check(facts)
+    def finish(self) -> StoryResult:
+        """Drain, and fail if the checker finds a broken promise."""
+        result = self.drain()
+        broken = check(result)
         assert not broken, f"seed {self.seed}, {len(broken)} findings: " + "\n".join(broken[:20])
-        return facts
+        return result
 
 
 @contextmanager
@@ -172,30 +179,30 @@ def story(
     producers: int = 1,
     per_second: float = 30.0,
 ) -> Generator[Story]:
-    """Set a fleet to work on a fresh database of these servers, through a proxy."""
+    """Start a fleet on a fresh database of these servers, through a proxy."""
     seed = new_seed() if seed is None else seed
     print(f"HOWDAH_SEED={seed}")
     folder.mkdir(exist_ok=True)
     primary, database = servers[0], f"story_{secrets.token_hex(4)}"
     primary.value(f"create database {database}")
     _install(primary.dsn(database))
-    trail.lay(primary.dsn(database))
+    move_log.install(primary.dsn(database))
     with Proxy(*(server.port for server in servers)) as proxy:
         direct = primary.dsn(database, [server.port for server in servers])
         fleet = Fleet(folder, primary.dsn(database, proxy.ports), direct, seed)
         try:
             fleet.start(workers=workers, producers=producers, per_second=per_second)
-            told = Story(servers, database, proxy, fleet, seed)
-            told.work(20)
-            yield told
+            running = Story(servers, database, proxy, fleet, seed)
+            running.work(20)
+            yield running
         finally:
             fleet.kill_all()
 
 
 def new_seed() -> int:
-    """Choose a seed, or take the one that is to be replayed."""
-    given = os.environ.get("HOWDAH_SEED")
-    return int(given) if given else secrets.randbelow(1_000_000)
+    """Return a new seed, or HOWDAH_SEED to replay a run."""
+    seed = os.environ.get("HOWDAH_SEED")
+    return int(seed) if seed else secrets.randbelow(1_000_000)
 
 
 def _install(dsn: str) -> None:

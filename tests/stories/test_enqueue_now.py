@@ -1,7 +1,7 @@
-"""An enqueue is answered when it is on disk, and its job may begin before that.
+"""An enqueue returns when its job is on disk; the job may begin before that.
 
-The disk is a standby that does not exist: a commit that waits for the disk waits for it, and for as
-long as the test likes.
+A standby that does not exist acts as a slow disk: commits wait for it until the test
+ends the wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from howdah import Queue, State
-from tests.stories.server import PgServer
+from tests.support.postgres_server import PgServer
 from tests.support.waiting import eventually
 
 WAITS = (
@@ -21,19 +21,19 @@ WAITS = (
 )
 
 
-class Disk:
-    """What commits wait for."""
+class StalledDisk:
+    """A disk for which commits wait, until `go_on`."""
 
     def __init__(self, server: PgServer) -> None:
         self._server = server
 
     async def stop(self) -> None:
-        await self._be("nobody")
+        await self._set_standby("missing")
 
     async def go_on(self) -> None:
-        await self._be("")
+        await self._set_standby("")
 
-    async def _be(self, standby: str) -> None:
+    async def _set_standby(self, standby: str) -> None:
         self._server.value(f"alter system set synchronous_standby_names = '{standby}'")
         self._server.value("select pg_reload_conf()")
         await eventually(
@@ -42,27 +42,27 @@ class Disk:
         )
 
     def callers(self) -> int:
-        """How many enqueues wait for it."""
+        """Return how many enqueues wait for it."""
         return self._server.value(WAITS)
 
 
 @pytest.fixture
 async def queue(own_server: PgServer) -> AsyncGenerator[Queue]:
     own_server.value("drop schema if exists howdah cascade")
-    async with Queue(own_server.dsn()) as made:
-        await made.install()
-        yield made
+    async with Queue(own_server.dsn()) as queue:
+        await queue.install()
+        yield queue
 
 
 @pytest.fixture
-async def disk(own_server: PgServer) -> AsyncGenerator[Disk]:
-    made = Disk(own_server)
-    yield made
-    await made.go_on()
+async def disk(own_server: PgServer) -> AsyncGenerator[StalledDisk]:
+    disk = StalledDisk(own_server)
+    yield disk
+    await disk.go_on()
 
 
 async def test_a_job_begins_while_its_caller_waits_for_the_disk(
-    queue: Queue, disk: Disk, own_server: PgServer
+    queue: Queue, disk: StalledDisk, own_server: PgServer
 ) -> None:
     began = asyncio.Event()
 
@@ -84,7 +84,9 @@ async def test_a_job_begins_while_its_caller_waits_for_the_disk(
         assert await handle.result(timeout=20) == "done"
 
 
-async def test_where_nobody_sleeps_the_caller_waits_as_well(queue: Queue, disk: Disk) -> None:
+async def test_without_an_idle_worker_the_job_waits_for_the_disk_too(
+    queue: Queue, disk: StalledDisk
+) -> None:
     await disk.stop()
     call = asyncio.create_task(queue.enqueue("work"))
     await eventually(lambda: disk.callers() == 1, "the caller waits for the disk")
@@ -94,10 +96,10 @@ async def test_where_nobody_sleeps_the_caller_waits_as_well(queue: Queue, disk: 
     assert (await queue.get((await call).id)).status is State.PENDING
 
 
-async def test_a_caller_who_is_stopped_in_between_cannot_know(
-    queue: Queue, disk: Disk, own_server: PgServer
+async def test_a_cancelled_enqueue_may_have_made_its_job(
+    queue: Queue, disk: StalledDisk, own_server: PgServer
 ) -> None:
-    """As after any lost answer, the job may be there: it is, whole and once."""
+    """The answer is lost, but the job exists exactly once."""
 
     @queue.job
     async def work() -> str:

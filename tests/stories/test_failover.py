@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.stories.faults.failover import come_back, fail_over, keep_in_sync
-from tests.stories.server import PgServer
 from tests.stories.story import story
+from tests.support.postgres_server import PgServer
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,8 +33,8 @@ def pair(tmp_path: Path) -> Generator[list[PgServer]]:
 
 
 def test_no_acknowledged_job_is_lost_with_the_primary(pair: list[PgServer], tmp_path: Path) -> None:
-    with story(pair, tmp_path / "story") as told:
+    with story(pair, tmp_path / "story") as running:
         for inject in (fail_over, come_back, fail_over):
-            print(told.suffer(inject))
-        facts = told.finish()
-    assert facts.history.runs, "somebody worked"
+            print(running.inject(inject))
+        result = running.finish()
+    assert result.history.runs, "handlers ran"

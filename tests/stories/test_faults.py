@@ -1,7 +1,7 @@
-"""The quick set of faults: each is done to a fleet at work, and nothing is lost by it.
+"""The quick set of faults: each is injected into a running fleet, and nothing is lost.
 
-`HOWDAH_SEED=… pytest -k …` replays one with the same dice. `make test-ha` does all of them, and
-`make soak` does them again and again to one fleet.
+`HOWDAH_SEED=… pytest -k …` replays one with the same random choices. `make test-ha` injects all
+faults, and `make soak` repeats them on one fleet.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tests.stories.faults import (
     terminate,
 )
 from tests.stories.history import Fault
-from tests.stories.server import PgServer
 from tests.stories.story import Story, story
+from tests.support.postgres_server import PgServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stories")]
 
 Inject = Callable[[Story], Fault]
 
-# Done to one fleet one after another. What `make test` has no time for, `make test-ha` does.
+# Each list is injected into one fleet. `make test` runs QUICK, `make test-ha` runs both.
 QUICK: dict[str, list[Inject]] = {
     "processes": [kill.kill_worker, kill.kill_upkeep, freeze.freeze_worker],
     "server and network": [
@@ -62,11 +62,11 @@ STORIES = {**QUICK, **MORE} if os.environ.get("HOWDAH_STORIES") == "all" else QU
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_nothing_is_lost_and_work_goes_on_by_itself(
+def test_nothing_is_lost_and_work_continues_by_itself(
     name: str, own_server: PgServer, tmp_path: Path
 ) -> None:
-    with story([own_server], tmp_path / "story") as told:
+    with story([own_server], tmp_path / "story") as running:
         for inject in STORIES[name]:
-            print(told.suffer(inject))
-        facts = told.finish()
-    assert facts.history.runs, "somebody worked"
+            print(running.inject(inject))
+        result = running.finish()
+    assert result.history.runs, "handlers ran"

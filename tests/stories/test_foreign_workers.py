@@ -1,8 +1,8 @@
-"""Foreign workers that know nothing but SQL share a queue with ours.
+"""Foreign workers that use only SQL share a queue with howdah's workers.
 
-Sixteen sessions of a driver that is not ours, one of them psql itself, send the contract's
-plain statements while two of our worker processes take jobs of the same type. At the end every
-job has ended once, each attempt was claimed once, in priority order, and nothing is lost.
+Sixteen sessions of psycopg send the contract's plain statements, while two worker processes of
+howdah claim jobs of the same type. psql inserts the jobs. At the end every job has ended once,
+each attempt was claimed once, in priority order, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ Claimed = list[tuple[UUID, int]]
 
 
 def foreign_worker(dsn: str, name: str, seed: int) -> Claimed:
-    """Claim and settle with plain SQL until nothing is left; returns what it was handed."""
-    chance = random.Random(seed)
-    handed: Claimed = []
+    """Claim and settle with plain SQL until no job is left; returns its claims."""
+    rng = random.Random(seed)
+    claimed: Claimed = []
     with psycopg.connect(dsn, autocommit=True) as session:
         session.execute("set search_path = howdah, public")
         empty = 0
         while empty < 5:
             rows = session.execute(
                 "select id, priority, attempts from claim_job_batch(%s, %s, %s)",
-                (name, ["shared"], chance.choice([1, 10, 50])),
+                (name, ["shared"], rng.choice([1, 10, 50])),
             ).fetchall()
             empty = 0 if rows else empty + 1
             priorities = [priority for _, priority, _ in rows]
             assert priorities == sorted(priorities, reverse=True)
             for id, _, attempt in rows:
-                handed.append((id, attempt))
-                if attempt == 1 and chance.random() < 0.1:
+                claimed.append((id, attempt))
+                if attempt == 1 and rng.random() < 0.1:
                     session.execute(FAIL, ("try again", id))
                 else:
                     session.execute(COMPLETE, (id,))
             session.execute(RECOVER, ("1 hour",))
-    return handed
+    return claimed
 
 
 def insert_with_psql(dsn: str) -> None:
@@ -94,15 +94,15 @@ async def test_every_job_is_claimed_once_per_attempt_and_none_is_lost(
             return (await queue.counts())["shared"] == {State.COMPLETED: JOBS}
 
         await eventually(all_done)
-        handed = [lease for session in sessions for lease in session.result(timeout=30)]
+        claimed = [lease for session in sessions for lease in session.result(timeout=30)]
 
-    assert len(handed) == len(set(handed)), "an attempt was handed out twice"
+    assert len(claimed) == len(set(claimed)), "an attempt was claimed twice"
     rows = await queue.store.fetch(
         "select id, attempts, worker_id from howdah.jobs where job_type = 'shared'"
     )
     assert len(rows) == JOBS
     assert {row["attempts"] for row in rows} <= {1, 2}
-    by_foreign = {id for id, _ in handed}
+    by_foreign = {id for id, _ in claimed}
     by_ours = {row["id"] for row in rows if "foreign" not in row["worker_id"]}
-    assert by_foreign, "the foreign sessions got their share"
+    assert by_foreign, "the foreign sessions claimed jobs"
     assert by_foreign | by_ours == {row["id"] for row in rows}

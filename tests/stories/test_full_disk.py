@@ -1,4 +1,4 @@
-"""The disk fills up, under the data or the WAL: work waits, and goes on when there is room."""
+"""The disk fills up, under the data or the WAL: work waits, and continues when there is space."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.stories.disk import Disk
 from tests.stories.faults.full_disk import full_disk
-from tests.stories.server import PgServer
+from tests.stories.small_disk import SmallDisk
 from tests.stories.story import story
+from tests.support.postgres_server import PgServer
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,30 +23,32 @@ pytestmark = [
 
 
 @pytest.fixture
-def disks(tmp_path: Path) -> Generator[tuple[Disk, Disk]]:
-    if refusal := Disk.refusal(tmp_path):
+def disks(tmp_path: Path) -> Generator[tuple[SmallDisk, SmallDisk]]:
+    if refusal := SmallDisk.refusal(tmp_path):
         pytest.skip(refusal)
-    made = Disk(tmp_path / "data", 300), Disk(tmp_path / "wal", 200)
-    yield made
-    for disk in made:
+    disks = SmallDisk(tmp_path / "data", 300), SmallDisk(tmp_path / "wal", 200)
+    yield disks
+    for disk in disks:
         disk.unmount()
 
 
 @pytest.fixture
-def server(disks: tuple[Disk, Disk]) -> Generator[PgServer]:
+def server(disks: tuple[SmallDisk, SmallDisk]) -> Generator[PgServer]:
     data, wal = disks
-    made = PgServer(data.folder / "server", wal=wal.folder, max_wal_size="64MB", wal_keep_size="0")
-    made.make().start()
-    yield made
-    made.crash()
+    server = PgServer(
+        data.folder / "server", wal=wal.folder, max_wal_size="64MB", wal_keep_size="0"
+    )
+    server.make().start()
+    yield server
+    server.crash()
 
 
-def test_work_goes_on_when_there_is_room_again(
-    server: PgServer, disks: tuple[Disk, Disk], tmp_path: Path
+def test_work_continues_when_there_is_space_again(
+    server: PgServer, disks: tuple[SmallDisk, SmallDisk], tmp_path: Path
 ) -> None:
     data, wal = disks
-    with story([server], tmp_path / "story") as told:
-        print(told.suffer(full_disk(data, "data")))
-        print(told.suffer(full_disk(wal, "WAL")))
-        facts = told.finish()
-    assert facts.history.runs, "somebody worked"
+    with story([server], tmp_path / "story") as running:
+        print(running.inject(full_disk(data, "data")))
+        print(running.inject(full_disk(wal, "WAL")))
+        result = running.finish()
+    assert result.history.runs, "handlers ran"

@@ -1,4 +1,4 @@
-"""The story of a worker killed with -9 in the middle of a hundred jobs."""
+"""A worker is killed with -9 while it runs a hundred jobs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ async def test_another_worker_finishes_everything_and_late_reports_are_refused(
         running = await queue.jobs(status="running", limit=JOBS)
         return sum(job.events_count for job in running) == JOBS
 
-    with worker_process(dsn, APP, *OPTIONS) as doomed:
+    with worker_process(dsn, APP, *OPTIONS) as killed:
         await eventually(all_run)
         leases = [job.lease for job in await queue.jobs(status="running", limit=JOBS)]
-        doomed.send_signal(signal.SIGKILL)
-        doomed.wait()
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
 
     async def all_done() -> bool:
         return (await queue.counts())["hang_once"] == {State.COMPLETED: JOBS}
@@ -47,15 +47,13 @@ async def test_another_worker_finishes_everything_and_late_reports_are_refused(
         assert began == [1, 2], "each attempt ran once"
 
 
-async def test_on_the_last_attempt_the_job_ends_as_failed_and_says_why(
-    queue: Queue, dsn: str
-) -> None:
+async def test_on_the_last_attempt_the_job_fails_with_the_reason(queue: Queue, dsn: str) -> None:
     handle = await queue.enqueue("hang_once", {"n": 1}, max_attempts=1)
-    with worker_process(dsn, APP, *OPTIONS) as doomed:
+    with worker_process(dsn, APP, *OPTIONS) as killed:
         await eventually(lambda: is_running(queue, handle.id))
         lease: Lease = (await handle.job()).lease
-        doomed.send_signal(signal.SIGKILL)
-        doomed.wait()
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
     with worker_process(dsn, APP, *OPTIONS):
         await eventually(lambda: has_failed(queue, handle.id))
     job = await handle.job()
@@ -64,18 +62,16 @@ async def test_on_the_last_attempt_the_job_ends_as_failed_and_says_why(
     assert "on its last attempt" in job.last_error
 
 
-async def test_the_processes_of_a_killed_worker_do_not_go_on_without_it(
-    queue: Queue, dsn: str
-) -> None:
+async def test_the_child_processes_of_a_killed_worker_end(queue: Queue, dsn: str) -> None:
     handle = await queue.enqueue("in_a_process")
-    with worker_process(dsn, APP, *OPTIONS) as doomed:
+    with worker_process(dsn, APP, *OPTIONS) as killed:
         pid = 0
         async for event in handle.events():
             if isinstance(event, Emitted):
                 pid = int(event.data)
                 break
         assert psutil.pid_exists(pid)
-        doomed.send_signal(signal.SIGKILL)
+        killed.send_signal(signal.SIGKILL)
     await eventually(lambda: not psutil.pid_exists(pid))
 
 

@@ -1,4 +1,4 @@
-"""The proxy does what it says: the faults of the stories are real."""
+"""The proxy causes the faults that the stories need."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator
 import psycopg
 import pytest
 
-from tests.stories.proxy import Proxy
-from tests.stories.server import PgServer
-from tests.support.aside import Aside
+from tests.support.background import BackgroundCall
+from tests.support.postgres_server import PgServer
+from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.xdist_group("stories")
 
@@ -29,15 +29,15 @@ Connect = Callable[[], psycopg.Connection]
 
 @pytest.fixture
 def connect(own_server: PgServer, proxy: Proxy) -> Generator[Connect]:
-    """Connect through the proxy, as often as one likes."""
-    made: list[psycopg.Connection] = []
+    """A function that connects through the proxy."""
+    connections: list[psycopg.Connection] = []
 
-    def one_more() -> psycopg.Connection:
-        made.append(psycopg.connect(own_server.dsn(ports=proxy.ports), autocommit=True))
-        return made[-1]
+    def connect_again() -> psycopg.Connection:
+        connections.append(psycopg.connect(own_server.dsn(ports=proxy.ports), autocommit=True))
+        return connections[-1]
 
-    yield one_more
-    for connection in made:
+    yield connect_again
+    for connection in connections:
         connection.close()
 
 
@@ -75,33 +75,33 @@ def test_connections_can_be_cut(own_server: PgServer, proxy: Proxy, connect: Con
     assert connect().execute("select 1").fetchone() == (1,)
 
 
-def test_nobody_answers_on_a_half_open_connection(
+def test_a_half_open_connection_gets_no_answer(
     own_server: PgServer, proxy: Proxy, connect: Connect
 ) -> None:
     client = connect()
     proxy.half_open()
-    asked = Aside(lambda: client.execute("select 1"))
+    call = BackgroundCall(lambda: client.execute("select 1"))
     assert connect().execute("select 1").fetchone() == (1,)
-    assert not asked.over, "it waits for an answer that never comes"
+    assert not call.over, "there is no answer, so it waits"
     proxy.cut()
     with pytest.raises(psycopg.OperationalError):
-        asked.result()
+        call.result()
 
 
-def test_what_was_held_arrives_afterwards(
+def test_a_held_message_arrives_afterwards(
     own_server: PgServer, proxy: Proxy, connect: Connect
 ) -> None:
     client = connect()
     proxy.held = True
-    asked = Aside(lambda: client.execute("insert into kept values (1)"))
-    newcomer = Aside(connect)
-    threading.Event().wait(0.2)  # as long as it takes to see that nothing happens
-    assert not asked.over
-    assert not newcomer.over
+    call = BackgroundCall(lambda: client.execute("insert into kept values (1)"))
+    new_connection = BackgroundCall(connect)
+    threading.Event().wait(0.2)  # long enough for a message that is not held
+    assert not call.over
+    assert not new_connection.over
     assert rows(own_server) == 0
     proxy.held = False
-    asked.result()
-    newcomer.result()
+    call.result()
+    new_connection.result()
     assert rows(own_server) == 1
 
 
@@ -109,7 +109,7 @@ def test_a_statement_can_be_waited_for(
     own_server: PgServer, proxy: Proxy, connect: Connect
 ) -> None:
     client = connect()
-    waiting = Aside(lambda: proxy.wait_for("select 2", 20))
+    waiting = BackgroundCall(lambda: proxy.wait_for("select 2", 20))
     while not waiting.over:
         client.execute("select 2")
         time.sleep(0.01)

@@ -1,24 +1,24 @@
-"""What a soak keeps: medians and worsts per fault, and a page that says the same."""
+"""The record of a soak: the median and the worst value of each fault."""
 
 from __future__ import annotations
 
 import msgspec
 
 from tests.stories.soak.record import RECORDS, SoakRecord, newest, of_faults
-from tests.stories.story import Suffered
+from tests.stories.story import FaultOutcome
 
 
-def suffered(name: str, under_way: int, resumed: float) -> Suffered:
-    return Suffered(name, 1.0, under_way, resumed, caught_up=2 * resumed)
+def outcome(name: str, under_way: int, resumed: float) -> FaultOutcome:
+    return FaultOutcome(name, 1.0, under_way, resumed, caught_up=2 * resumed)
 
 
 def test_each_kind_of_fault_has_its_median_and_its_worst() -> None:
     first, second = of_faults(
         [
-            ("kill", suffered("b, killed", 10, 1.0)),
-            ("cut", suffered("a, cut", 5, 0.5)),
-            ("kill", suffered("b, killed", 30, 9.0)),
-            ("kill", suffered("b, killed", 20, 2.0)),
+            ("kill", outcome("b, killed", 10, 1.0)),
+            ("cut", outcome("a, cut", 5, 0.5)),
+            ("kill", outcome("b, killed", 30, 9.0)),
+            ("kill", outcome("b, killed", 20, 2.0)),
         ]
     )
     assert (first.name, first.key, first.injected) == ("a, cut", "cut", 1)

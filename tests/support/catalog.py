@@ -1,10 +1,10 @@
-"""Catalog: everything a schema consists of, as a value that can be compared."""
+"""Catalog: everything that a schema consists of, as a value to compare."""
 
 from __future__ import annotations
 
 import psycopg
 
-QUESTIONS = {
+QUERIES = {
     "columns": """
         select c.relname, c.relkind, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod),
                a.attnotnull, pg_get_expr(d.adbin, d.adrelid)
@@ -35,9 +35,9 @@ QUESTIONS = {
 
 
 def catalog(dsn: str) -> dict[str, list[str]]:
-    """Describe all that a database holds of howdah."""
+    """Describe everything of howdah in a database."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         return {
-            what: sorted(str(row) for row in connection.execute(question.encode()))
-            for what, question in QUESTIONS.items()
+            name: sorted(str(row) for row in connection.execute(query.encode()))
+            for name, query in QUERIES.items()
         }

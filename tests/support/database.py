@@ -1,17 +1,15 @@
-"""Database: the engine as plain calls, through a driver that is not ours.
+"""Database: the SQL engine as plain calls over psycopg, without howdah's Python code.
 
-A test reads as a story (`db.enqueue("mail")`, `db.claim("mail")`, `db.complete(claims)`) and every
-line of it is one call of the SQL engine over psycopg, so nothing of howdah's Python stands
-between the test and the promise. Each call is its own transaction, unless the story opens one
-with `db.transaction()`. `db.session()` is somebody else: a second connection to the same database.
+`db.enqueue("mail")`, `db.claim("mail")` and `db.complete(claims)` each call one SQL function. Each
+call is a transaction of its own, except inside `db.transaction()`. `db.session()` opens a second
+connection to the same database.
 
-`db.clock` moves the engine's clock for all sessions of the story. Nothing here ever sleeps for a
-length of time; `wait_until_blocked` waits for a session to stand at a lock.
+`db.clock` moves the engine's clock for all sessions of the test. `wait_until_blocked` waits until
+a session waits for a lock.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -24,9 +22,9 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from howdah.states import State
+from tests.support.waiting import wait_until
 
 GUARD = Path(__file__).with_name("guard.sql").read_text(encoding="utf-8")
-DEADLINE = 20.0
 
 Row = dict[str, Any]
 
@@ -191,7 +189,7 @@ class Session:
         claims: Claims = (),
         silent_after: timedelta = timedelta(seconds=15),
     ) -> set[UUID]:
-        """Beat for a worker; returns what it has lost."""
+        """Beat for a worker; returns the jobs that it has lost."""
         return set(
             self.column(
                 "select howdah.beat(%s, %s::uuid[], %s::int[], %s)",
@@ -252,26 +250,26 @@ class Session:
     def hand_back(
         self, claims: Claims, error: str = "missing field", signature: str | None = None
     ) -> set[UUID]:
-        said = [error] * len(claims), [signature] * len(claims)
+        values = [error] * len(claims), [signature] * len(claims)
         more = "%s::text[], %s::text[]"
         worker, ids, attempts = lease_arguments(claims)
         rows = self.rows(
-            f"select id from howdah.hand_back(%s, %s, %s, {more})", worker, ids, attempts, *said
+            f"select id from howdah.hand_back(%s, %s, %s, {more})", worker, ids, attempts, *values
         )
         return {row["id"] for row in rows}
 
     def cancel(self, *ids: UUID, reason: str = "cancelled") -> set[UUID]:
         return set(self.column("select howdah.cancel(%s::uuid[], %s::text)", list(ids), reason))
 
-    def cancel_held(self, claims: Claims, reason: str = "its handler said so") -> set[UUID]:
+    def cancel_held(self, claims: Claims, reason: str = "its handler cancelled it") -> set[UUID]:
         return self._verb("cancel", claims, "%s::text[]", [reason] * len(claims))
 
-    def _verb(self, verb: str, claims: Claims, more: str, *said: object) -> set[UUID]:
+    def _verb(self, verb: str, claims: Claims, more: str, *values: object) -> set[UUID]:
         return set(
             self.column(
                 f"select howdah.{verb}(%s::text, %s::uuid[], %s::int[], {more})",
                 *lease_arguments(claims),
-                *said,
+                *values,
             )
         )
 
@@ -306,21 +304,21 @@ class Session:
         return State(self.job(id)["status"])
 
     def depth(self) -> dict[tuple[str, State], int]:
-        """What queue_depth says, by type and state."""
+        """Return the counts of queue_depth, by type and state."""
         rows = self.rows("select job_type, status, jobs from queue_depth")
-        told = {(row["job_type"], State(row["status"])): row["jobs"] for row in rows}
-        assert len(told) == len(rows), f"queue_depth names a pair twice: {rows}"
-        return told
+        counts = {(row["job_type"], State(row["status"])): row["jobs"] for row in rows}
+        assert len(counts) == len(rows), f"queue_depth names a pair twice: {rows}"
+        return counts
 
     def counted(self) -> dict[tuple[str, State], int]:
-        """What the tables hold, by type and state: counted the slow way."""
+        """Count the rows of the tables, by type and state."""
         rows = self.rows("select job_type, status, count(*) as jobs from jobs group by 1, 2")
         return {(row["job_type"], State(row["status"])): row["jobs"] for row in rows}
 
     # ── other sessions ──
 
     def blocked_by_a_lock(self, other: Session) -> bool:
-        """Whether another session stands at a lock at this moment."""
+        """Return whether another session waits for a lock now."""
         return bool(
             self.value(
                 "select exists (select from pg_stat_activity "
@@ -330,22 +328,23 @@ class Session:
         )
 
     def wait_until_blocked(self, *others: Session) -> None:
-        """Return once each of the others stands at a lock; fail when they do not."""
-        until = time.monotonic() + DEADLINE
-        while not all(self.blocked_by_a_lock(other) for other in others):
-            assert time.monotonic() < until, "nobody came to stand at the lock"
-            time.sleep(0.002)
+        """Return as soon as each of the others waits for a lock."""
+        wait_until(
+            lambda: all(self.blocked_by_a_lock(other) for other in others),
+            "each session waits for a lock",
+            pause=0.002,
+        )
 
 
 class Database(Session):
-    """A database of its own for one story."""
+    """A session on a database that only this test uses."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn, Clock())
         self._others: list[Session] = []
 
     def session(self) -> Session:
-        """Connect once more: somebody else, with the same clock."""
+        """Open another session with the same clock."""
         other = Session(self.dsn, self.clock)
         self._others.append(other)
         return other
@@ -375,7 +374,7 @@ def lease_arguments(claims: Claims) -> tuple[str, list[UUID], list[int]]:
     workers = {claim.worker_id for claim in claims}
     assert len(workers) <= 1, f"one worker per call, not {workers}"
     return (
-        next(iter(workers), "nobody"),
+        next(iter(workers), "no worker"),
         [claim.id for claim in claims],
         [claim.attempts for claim in claims],
     )

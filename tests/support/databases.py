@@ -1,8 +1,8 @@
 """Databases for tests: a real PostgreSQL, and a fresh database with the schema for each test.
 
 The server is the embedded one, the same that a new user gets, or the one that
-HOWDAH_TEST_DSN names (`make test-matrix`). One template database per run; copying it takes some
-20 ms.
+HOWDAH_TEST_DSN names (`make test-matrix`). Each run has one template database. Copying it takes
+about 20 ms.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Databases:
         """Make a database with the schema and the guard of support/guard.sql; returns its DSN."""
         if self._guarded_template is None:
             name = f"{self._template}_guarded"
-            made = self._create(f"template {self._template}", name)
-            with psycopg.connect(made, autocommit=True) as connection:
+            dsn = self._create(f"template {self._template}", name)
+            with psycopg.connect(dsn, autocommit=True) as connection:
                 connection.execute(GUARD.encode())
             self._guarded_template = name
         return self._create(f"template {self._guarded_template}")
@@ -93,12 +93,12 @@ class Databases:
 
 @contextmanager
 def away(databases: Databases, dsn: str) -> Generator[None]:
-    """Throw everybody out of a database and hide it for a while."""
+    """End every session of a database, and rename it while the block runs."""
     name = urlsplit(dsn).path.lstrip("/")
     with psycopg.connect(databases.server_dsn, autocommit=True) as server:
 
         def rename(old: str, new: str) -> None:
-            for _ in range(5):  # somebody may come back in between
+            for _ in range(5):  # a client may reconnect in between
                 server.execute(
                     "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s",
                     [old],
@@ -106,7 +106,7 @@ def away(databases: Databases, dsn: str) -> Generator[None]:
                 with suppress(psycopg.errors.ObjectInUse):
                     server.execute(f"alter database {old} rename to {new}".encode())
                     return
-            raise AssertionError(f"{old} is never left alone")
+            raise AssertionError(f"{old} could not be renamed: clients kept reconnecting")
 
         rename(name, f"{name}_away")
         try:

@@ -1,8 +1,8 @@
-"""Debian: programs that tests need and pip does not have.
+"""Debian: programs that tests need and that are not on PyPI.
 
-A program is found on PATH, or installed from Debian's package by whoever is root, one at a time.
-`python -m tests.support.debian` gets all of them before the tests begin, so that no test's time
-goes into it; what cannot be had is said loudly, there and by the tests that are skipped.
+A program is taken from PATH. If it is missing and we are root, Debian's package is installed, one
+at a time. `python -m tests.support.debian` installs all of them before the tests begin. It names
+those that are missing, and so do the tests that are skipped.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ WANTED = {
 
 @cache
 def program(package: str) -> str | None:
-    """Return where a package's program is; install it where that is ours to do."""
+    """Return the path of a package's program; install it if we are root."""
     names = WANTED[package]
-    if (found := _on_path(names)) is not None or os.geteuid() != 0:
-        return found
+    if (path := _on_path(names)) is not None or os.geteuid() != 0:
+        return path
     with (Path(tempfile.gettempdir()) / "howdah-apt.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return _on_path(names) or _installed(package, names)
 
 
 def missing(package: str) -> str:
-    """Say what to do about a program that is not there."""
+    """Say what to do about a missing program."""
     return f"install Debian's package `{package}`, or any other, so that `{package}` is on PATH"
 
 
 def _on_path(names: Sequence[str]) -> str | None:
-    return next((found for name in names if (found := shutil.which(name, path=PATH))), None)
+    return next((path for name in names if (path := shutil.which(name, path=PATH))), None)
 
 
 def _installed(package: str, names: Sequence[str]) -> str | None:
@@ -48,8 +48,10 @@ def _installed(package: str, names: Sequence[str]) -> str | None:
     if apt is None:
         return None
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (("update",), ("install", "-y", "--no-install-recommends", package)):
-        subprocess.run([apt, "-qq", *words], capture_output=True, env=quiet, timeout=600)
+    wait_for_lock = ("-o", "DPkg::Lock::Timeout=300")  # seconds: another apt may run
+    for arguments in (("update",), ("install", "-y", "--no-install-recommends", package)):
+        command = [apt, "-qq", *wait_for_lock, *arguments]
+        subprocess.run(command, capture_output=True, env=quiet, timeout=600)
     return _on_path(names)
 
 

@@ -1,4 +1,4 @@
-"""Fast: what `make test-fast` runs, and what it leaves out.
+"""Fast: selects the tests of `make test-fast`.
 
 A pytest plugin (`-p tests.support.fast`). LEFT_OUT is the only list: the selection and the message
 at the end of the run both come from it. tests/surface/test_fast.py compares it with the tests that
@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def message() -> Iterable[str]:
-    """Return the lines that say what was left out."""
+    """Return the lines that name the tests that were left out."""
     yield "make test-fast leaves out (`make test` runs everything):"
     width = max(len(str(part)) for part in LEFT_OUT)
     for part in LEFT_OUT:

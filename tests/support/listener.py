@@ -1,16 +1,16 @@
-"""Listener: somebody who hears notifications, and knows when there is nothing more to hear."""
+"""Listener: a session that receives NOTIFY, and knows when it has received everything."""
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 from uuid import uuid4
 
 from psycopg import Notify
 
-from tests.support.database import DEADLINE, Database
+from tests.support.database import Database
+from tests.support.waiting import wait_until
 
-FENCE = "howdah_tests_fence"
+MARKER = "howdah_tests_marker"
 
 
 class Heard(NamedTuple):
@@ -26,31 +26,32 @@ class Listener:
         self._session = db.session()
         self._heard: list[Heard] = []
         self._session.connection.add_notify_handler(self._hear)
-        for channel in ("howdah_wake", "howdah_news", FENCE):
+        for channel in ("howdah_wake", "howdah_news", MARKER):
             self._session.execute(f"listen {channel}")
 
     def _hear(self, note: Notify) -> None:
         self._heard.append(Heard(note.channel, note.payload))
 
     def sleep(self) -> None:
-        """Fall asleep as an idle worker does: hold the shared lock."""
+        """Take the shared lock that an idle worker holds."""
         self._session.execute("select pg_advisory_lock_shared(howdah.lock_space(), 1)")
 
     def wake_up(self) -> None:
         self._session.execute("select pg_advisory_unlock_shared(howdah.lock_space(), 1)")
 
     def heard(self) -> list[Heard]:
-        """Tell what was notified since the last time.
+        """Return the notifications since the last call.
 
-        Notifications arrive in the order of their commits. So a fence of our own is sent, and
-        what arrived before it is all there is.
+        Notifications arrive in the order of their commits. So this sends a marker, and everything
+        that arrived before the marker is complete.
         """
-        fence = Heard(FENCE, str(uuid4()))
-        self._db.execute("select pg_notify(%s, %s)", *fence)
-        until = time.monotonic() + DEADLINE
-        while fence not in self._heard:
-            assert time.monotonic() < until, "the fence was never heard"
-            self._session.value("select 1")
-        at = self._heard.index(fence)
-        told, self._heard = self._heard[:at], self._heard[at + 1 :]
-        return told
+        marker = Heard(MARKER, str(uuid4()))
+        self._db.execute("select pg_notify(%s, %s)", *marker)
+        wait_until(lambda: self._received(marker), "the marker is received", pause=0)
+        at = self._heard.index(marker)
+        notifications, self._heard = self._heard[:at], self._heard[at + 1 :]
+        return notifications
+
+    def _received(self, marker: Heard) -> bool:
+        self._session.value("select 1")  # psycopg reads notifications with an answer
+        return marker in self._heard

@@ -1,4 +1,4 @@
-"""Real worker processes for stories."""
+"""Processes: `howdah worker` as a process of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @contextmanager
 def worker_process(dsn: str, app: str, *options: str) -> Generator[subprocess.Popen[bytes]]:
-    """Run `howdah worker APP` as a process of its own; killed at the latest when the story ends."""
+    """Run `howdah worker APP` as a process; it is killed at the end of the block."""
     process = subprocess.Popen(
         [sys.executable, "-m", "howdah", "worker", app, *options],
         cwd=ROOT,

@@ -87,7 +87,7 @@ def test_the_whole_suite_runs_on_the_oldest_python_with_the_oldest_postgresql() 
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_has_few_rights_and_an_end(workflow: Path) -> None:
+def test_a_workflow_has_few_permissions_and_a_timeout(workflow: Path) -> None:
     text = read(workflow)
     assert text["permissions"] == {"contents": "read"}
     assert text["concurrency"]["group"]
@@ -127,7 +127,7 @@ def commands(target: str) -> list[str]:
     ]
 
 
-def test_the_hooks_run_what_make_check_runs() -> None:
+def test_the_hooks_run_the_same_checks_as_make_check() -> None:
     (local,) = read(HOOKS)["repos"]
     entries = {hook["entry"] for hook in local["hooks"]}
     ruff = ".venv/bin/python -m ruff"
@@ -154,7 +154,7 @@ def test_every_hook_uses_the_tools_of_the_environment_and_matches_files() -> Non
         assert any(re.search(hook.get("files", ""), name) for name in tree), hook["id"]
 
 
-def test_a_bug_report_asks_for_what_is_needed_to_see_it_again() -> None:
+def test_a_bug_report_asks_for_everything_to_reproduce_it() -> None:
     form = read(GITHUB / "ISSUE_TEMPLATE" / "bug.yml")
     required = {
         field["id"] for field in form["body"] if field.get("validations", {}).get("required")
@@ -162,7 +162,7 @@ def test_a_bug_report_asks_for_what_is_needed_to_see_it_again() -> None:
     assert required >= {"what", "howdah", "postgresql", "doctor"}
 
 
-def test_security_reports_are_sent_to_the_private_way() -> None:
+def test_security_reports_are_sent_to_a_private_address() -> None:
     config = read(GITHUB / "ISSUE_TEMPLATE" / "config.yml")
     assert config["blank_issues_enabled"] is False
     (link,) = config["contact_links"]

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
-SAID = {
+OUTPUT = {
     "first_job": ["hello world"],
     "progress": ["event 8: frame {'number': 7}", "completed: {'frames': 8}"],
     "retries": [
@@ -26,7 +26,7 @@ SAID = {
         "wait_for_file: completed after 1 of 1",
     ],
     "transaction": ["committed: order 1 is confirmed", "orders with a job: {1}"],
-    "bulk": ["handed over 10,000 jobs", "completed so far: 10,000"],
+    "bulk": ["enqueued 10,000 jobs", "completed so far: 10,000"],
 }
 
 
@@ -39,11 +39,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 
 
 def test_every_example_is_run_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SAID)
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(OUTPUT)
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_an_example_runs_and_says_what_it_promises(name: str, home: Path) -> None:
+@pytest.mark.parametrize("name", OUTPUT)
+def test_an_example_runs_and_prints_the_expected_output(name: str, home: Path) -> None:
     without_dsn = {k: v for k, v in os.environ.items() if k not in ("HOWDAH_DSN", "DATABASE_URL")}
     done = subprocess.run(
         [sys.executable, "-W", "error", EXAMPLES / f"{name}.py"],
@@ -53,7 +53,7 @@ def test_an_example_runs_and_says_what_it_promises(name: str, home: Path) -> Non
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    for line in SAID[name]:
+    for line in OUTPUT[name]:
         assert line in done.stdout
     # what a job raised is logged with its traceback; nothing else raises
     jobs = sum(line.startswith(("job.retry ", "job.fail ")) for line in done.stderr.splitlines())

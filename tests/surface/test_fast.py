@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -23,7 +24,8 @@ def collect(*options: str) -> tuple[set[str], str]:
         "no:randomly",
         *options,
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    env = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return {line for line in done.stdout.splitlines() if "::" in line}, done.stdout
 
@@ -38,7 +40,7 @@ def test_every_mark_that_is_left_out_is_known(pytestconfig: pytest.Config) -> No
 
 
 @pytest.mark.slow
-def test_what_is_left_out_is_exactly_what_the_message_names() -> None:
+def test_the_message_names_exactly_the_tests_that_are_left_out() -> None:
     everything, _ = collect()
     marked, _ = collect("-m", " or ".join(MARKS))
     fast, printed = collect("-p", "tests.support.fast")

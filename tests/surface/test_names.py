@@ -36,7 +36,7 @@ FIXED = {
 }
 
 
-def test_all_names_are_there_and_nothing_is_missing() -> None:
+def test_the_public_names_are_complete() -> None:
     defined = {
         name
         for name, value in vars(howdah).items()
@@ -46,7 +46,7 @@ def test_all_names_are_there_and_nothing_is_missing() -> None:
     assert len(howdah.__all__) == len(set(howdah.__all__))
 
 
-def test_the_names_are_sorted_so_that_a_person_finds_them() -> None:
+def test_the_names_are_sorted() -> None:
     assert howdah.__all__ == sorted(howdah.__all__)
 
 
@@ -78,7 +78,7 @@ def test_the_fixed_verbs_are_there(cls: type, verbs: str) -> None:
     assert {verb for verb in verbs.split() if not callable(getattr(cls, verb, None))} == set()
 
 
-def test_the_named_priorities_are_the_contracts() -> None:
+def test_the_named_priorities_are_those_of_the_contract() -> None:
     priorities = {priority.name: int(priority) for priority in howdah.Priority}
     assert priorities == {"EXPLICIT": 150, "DISCOVERED": 100, "BACKFILL": 30}
 
@@ -98,6 +98,8 @@ def test_every_module_says_what_it_does_in_twelve_lines_at_most(path: Path) -> N
     said = ast.get_docstring(ast.parse(path.read_text()))
     assert said, f"{path} has no docstring"
     lines = [line for line in said.splitlines() if not re.match(DRAWN, line)]
+    if path.name == "__init__.py":  # the map of a package has a line for each module
+        lines = [line for line in lines if not re.match(r"\w+(\.py|/)\s", line)]
     assert len(lines) <= FIRST_PROGRAM if path == PACKAGE / "__init__.py" else len(lines) <= 12
 
 

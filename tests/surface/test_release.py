@@ -116,9 +116,9 @@ def test_a_tree_that_is_ready_is_built(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["release.py", "--checked"])
     assert release.main(tree) == 0
-    said = capfd.readouterr().out
-    assert "dist/howdah-1.2.3.tar.gz" in said
-    assert "dist/howdah-1.2.3-py3-none-any.whl" in said
+    output = capfd.readouterr().out
+    assert "dist/howdah-1.2.3.tar.gz" in output
+    assert "dist/howdah-1.2.3-py3-none-any.whl" in output
 
 
 def test_a_file_that_the_wheel_lacks_is_named(

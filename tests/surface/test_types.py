@@ -26,11 +26,11 @@ ENVIRONMENT = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A user's project with the snippets in it, far from ours."""
-    made = tmp_path_factory.mktemp("project")
-    shutil.copy(SNIPPETS / "right.py", made / "right.py")
-    shutil.copy(SNIPPETS / "wrong.txt", made / "wrong.py")
-    (made / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
-    return made
+    project = tmp_path_factory.mktemp("project")
+    shutil.copy(SNIPPETS / "right.py", project / "right.py")
+    shutil.copy(SNIPPETS / "wrong.txt", project / "wrong.py")
+    (project / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    return project
 
 
 def run(folder: Path, *command: str) -> str:
@@ -48,19 +48,19 @@ def run(folder: Path, *command: str) -> str:
 
 @pytest.fixture(scope="module")
 def pyright(folder: Path) -> Reported:
-    said = json.loads(run(folder, "pyright", "--outputjson"))
-    assert said["summary"]["filesAnalyzed"] == 2
+    report = json.loads(run(folder, "pyright", "--outputjson"))
+    assert report["summary"]["filesAnalyzed"] == 2
     reported: Reported = {"right.py": set(), "wrong.py": set()}
-    for one in said["generalDiagnostics"]:
-        reported[Path(one["file"]).name].add(one["range"]["start"]["line"] + 1)
+    for error in report["generalDiagnostics"]:
+        reported[Path(error["file"]).name].add(error["range"]["start"]["line"] + 1)
     return reported
 
 
 @pytest.fixture(scope="module")
 def mypy(folder: Path) -> Reported:
-    said = run(folder, "mypy", "--strict", "--no-error-summary", "--hide-error-context", ".")
+    output = run(folder, "mypy", "--strict", "--no-error-summary", "--hide-error-context", ".")
     reported: Reported = {"right.py": set(), "wrong.py": set()}
-    for file, line, kind in re.findall(r"^([^:\n]+):(\d+): (\w+):", said, re.M):
+    for file, line, kind in re.findall(r"^([^:\n]+):(\d+): (\w+):", output, re.M):
         if kind == "error":
             reported[file].add(int(line))
     return reported
@@ -88,15 +88,15 @@ def test_exactly_the_wrong_calls_are_reported(reported: Reported) -> None:
 
 @pytest.mark.slow
 def test_every_public_name_has_a_complete_type(folder: Path) -> None:
-    said: dict[str, Any] = json.loads(
+    report: dict[str, Any] = json.loads(
         run(folder, "pyright", "--verifytypes", "howdah", "--ignoreexternal", "--outputjson")
     )
     incomplete = {
         symbol["name"]: [d["message"] for d in symbol["diagnostics"]]
-        for symbol in said["typeCompleteness"]["symbols"]
+        for symbol in report["typeCompleteness"]["symbols"]
         if symbol["isExported"] and not symbol["isTypeKnown"]
     }
     assert incomplete == {}
-    assert said["typeCompleteness"]["packageName"] == "howdah"
-    assert said["typeCompleteness"]["completenessScore"] == 1
-    assert said["typeCompleteness"]["exportedSymbolCounts"]["withKnownType"] > 100
+    assert report["typeCompleteness"]["packageName"] == "howdah"
+    assert report["typeCompleteness"]["completenessScore"] == 1
+    assert report["typeCompleteness"]["exportedSymbolCounts"]["withKnownType"] > 100

@@ -1,4 +1,4 @@
-"""A wrong call at run time: BadInput that says which argument, and nothing is written."""
+"""A wrong call at run time: BadInput names the argument, and nothing is written."""
 
 from __future__ import annotations
 
@@ -45,20 +45,22 @@ WRONG: dict[str, tuple[Call, str]] = {
 }
 
 
-@pytest.mark.parametrize(("call", "says"), WRONG.values(), ids=list(WRONG))
-async def test_a_wrong_call_says_what_is_wrong(queue: Queue, call: Call, says: str) -> None:
+@pytest.mark.parametrize(("call", "message"), WRONG.values(), ids=list(WRONG))
+async def test_the_error_of_a_wrong_call_names_the_argument(
+    queue: Queue, call: Call, message: str
+) -> None:
     @queue.job
     async def resize(ctx: JobContext, path: str, width: int, tags: list[str] | None = None) -> None:
         del ctx, path, width, tags
 
-    with pytest.raises(BadInput, match=says):
+    with pytest.raises(BadInput, match=message):
         await call(resize)
     assert await queue.counts() == {}
 
 
-@pytest.mark.parametrize(("call", "says"), WRONG.values(), ids=list(WRONG))
-def test_a_wrong_call_of_the_twin_says_the_same(
-    dsn: str, call: Callable[[Any], Any], says: str
+@pytest.mark.parametrize(("call", "message"), WRONG.values(), ids=list(WRONG))
+def test_a_sync_queue_raises_the_same_error(
+    dsn: str, call: Callable[[Any], Any], message: str
 ) -> None:
     with SyncQueue(dsn) as sync:
 
@@ -66,7 +68,7 @@ def test_a_wrong_call_of_the_twin_says_the_same(
         def resize(ctx: JobContext, path: str, width: int, tags: list[str] | None = None) -> None:
             del ctx, path, width, tags
 
-        with pytest.raises(BadInput, match=says):
+        with pytest.raises(BadInput, match=message):
             call(resize)
         assert sync.counts() == {}
 
@@ -77,6 +79,6 @@ async def test_a_call_by_name_is_checked_where_the_function_is_known(queue: Queu
 
     with pytest.raises(BadInput, match=r"resize.*got `str`.*width"):
         await queue.enqueue("resize", {"path": "a.png", "width": "wide"})
-    with pytest.raises(BadInput, match="a job type is text, not JobType"):
+    with pytest.raises(BadInput, match="a job type must be text, not JobType"):
         await queue.enqueue(resize, {})  # pyright: ignore[reportArgumentType]
     assert await queue.counts() == {}

@@ -1,12 +1,14 @@
-"""Support: `howdah top` without a terminal, on a real queue."""
+"""Support: run `howdah top` without a terminal, on a real queue."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -15,22 +17,22 @@ from rich.segment import Segment
 from textual.pilot import Pilot
 
 from howdah import JobContext, Queue
-from howdah.top import pace
+from howdah.observe import rest
 from howdah.top.app import Top
-from howdah.top.heart import Heart
-from tests.support.waiting import DEADLINE, eventually
+from howdah.top.poller import Poller
+from tests.support.waiting import eventually
 
 NARROW, WIDE = (80, 24), (170, 40)
 
 
 def whole_seconds() -> float:
-    """A clock by which looks take no time, so that a busy machine does not slow them down."""
+    """A clock in whole seconds, so that a busy machine does not slow the polls down."""
     return float(int(time.monotonic()))
 
 
 @dataclass
-class Shown:
-    """What a person would see, and the keys."""
+class TopView:
+    """The text on the screen, and the keys."""
 
     app: Top
     pilot: Pilot[None]
@@ -50,26 +52,32 @@ class Shown:
         return "\n".join(self.lines)
 
     def line(self, part: str) -> str:
-        """The one line with this in it."""
-        (found,) = [line for line in self.lines if part in line]
-        return found
+        """Return the only line that contains this."""
+        (match,) = [line for line in self.lines if part in line]
+        return match
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
 
-    async def sees(self, *parts: str) -> None:
-        """Wait until all of this stands on the screen, as whoever looks at it does."""
-        await eventually(
-            lambda: all(part in self.text for part in parts), f"{parts} in\n{self.text}"
-        )
+    async def wait_for(self, *parts: str) -> None:
+        """Wait until all of this is on the screen."""
+        await eventually(lambda: self._shows(parts), lambda: f"{parts} in\n{self.text}")
 
-    async def looks_until(self, *parts: str) -> None:
-        """Look now, again and again, until all of this stands on the screen."""
-        until = time.monotonic() + DEADLINE
-        while not all(part in self.text for part in parts):
-            assert time.monotonic() < until, f"never seen {parts}:\n{self.text}"
+    async def refresh_until(self, *parts: str) -> None:
+        """Press `g` again and again until all of this is on the screen."""
+
+        async def shown_after_refresh() -> bool:
+            if self._shows(parts):
+                return True
             await self.pilot.press("g")
             await self.pilot.pause(0.05)
+            return self._shows(parts)
+
+        await eventually(shown_after_refresh, lambda: f"{parts} in\n{self.text}")
+
+    def _shows(self, parts: Iterable[str]) -> bool:
+        text = self.text
+        return all(part in text for part in parts)
 
 
 @asynccontextmanager
@@ -79,21 +87,27 @@ async def top(
     *,
     read_only: bool = False,
     clock: Callable[[], float] = whole_seconds,
-) -> AsyncGenerator[Shown]:
-    """Open `howdah top` on a queue, at a pace that a busy machine does not slow down."""
+    unserved: timedelta = timedelta(days=1),
+) -> AsyncGenerator[TopView]:
+    """Open `howdah top` on a queue, without the pauses of the throttle.
+
+    `unserved` is how long a job may wait before a missing worker is a problem. By default no
+    test is slow enough to see that problem.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pace, "TIMES", 0)
-        heart = Heart(queue.store, clock)
-        await heart.look()
-        app = Top(queue, heart, read_only)
+        patch.setattr(rest, "FACTOR", 0)
+        patch.setattr(import_module("howdah.observe.problems"), "UNSERVED", unserved)
+        poller = Poller(queue.store, clock)
+        await poller.poll()
+        app = Top(queue, poller, read_only)
         async with app.run_test(size=size) as pilot:
-            shown = Shown(app, pilot)
-            await shown.sees("1 Types ")
-            yield shown
+            view = TopView(app, pilot)
+            await view.wait_for("1 Types ")
+            yield view
 
 
 class Gate:
-    """A job that runs until the test lets it go on."""
+    """Keeps a job running until the test opens it."""
 
     def __init__(self) -> None:
         self._open = asyncio.Event()
@@ -102,18 +116,20 @@ class Gate:
     def open(self) -> None:
         self._open.set()
 
-    async def pass_through(self) -> None:
+    async def enter_and_wait(self) -> None:
         self.entered.set()
         await self._open.wait()
 
 
-def gated(queue: Queue, name: str, gate: Gate, percent: int = 0, stage: str | None = None) -> Any:
-    """Register a job type that says how far it is, then waits at the gate."""
+def register_gated(
+    queue: Queue, name: str, gate: Gate, percent: int = 0, stage: str | None = None
+) -> Any:
+    """Register a job type that reports its progress, then waits for the gate."""
 
     @queue.job(name=name)
     async def wait(ctx: JobContext) -> None:  # pyright: ignore[reportUnusedFunction]
         await ctx.progress(percent, stage)
-        await gate.pass_through()
+        await gate.enter_and_wait()
 
     return wait
 

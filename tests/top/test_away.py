@@ -1,4 +1,4 @@
-"""A database that is slow or goes away: a calm line, the old picture, and back by itself."""
+"""A slow or unreachable database: a message, the last data, and a recovery without help."""
 
 from __future__ import annotations
 
@@ -9,74 +9,74 @@ import pytest
 
 from howdah import Queue
 from howdah.errors import Unreachable
-from howdah.top.heart import Heart
+from howdah.top.poller import Poller
 from tests.support.databases import Databases, away
 from tests.support.waiting import eventually
 from tests.top.support import top, whole_seconds
 
 
-async def test_it_says_that_the_database_is_away_and_comes_back_by_itself(
+async def test_it_reports_an_unreachable_database_and_recovers_by_itself(
     dsn: str, databases: Databases
 ) -> None:
-    async with Queue(dsn) as queue, top(queue) as shown:
+    async with Queue(dsn) as queue, top(queue) as view:
         await queue.enqueue("resize")
-        await shown.looks_until("resize")
+        await view.refresh_until("resize")
         with away(databases, dsn):
-            await shown.sees("The database is away, trying again")
-            assert "resize" in shown.text  # the picture stays
-        await shown.sees("1 Types")
-        await eventually(lambda: "away" not in shown.text, "it is back")
+            await view.wait_for("Cannot reach the database, trying again")
+            assert "resize" in view.text  # the last data stays
+        await view.wait_for("1 Types")
+        await eventually(lambda: "Cannot reach" not in view.text, "the error has gone")
         await queue.enqueue("convert")
-        await shown.sees("convert")
+        await view.wait_for("convert")
 
 
-async def test_a_broken_connection_is_forgotten_after_the_next_look(dsn: str) -> None:
-    async with Queue(dsn) as queue, top(queue) as shown:
+async def test_the_error_of_a_broken_connection_is_gone_after_the_next_poll(dsn: str) -> None:
+    async with Queue(dsn) as queue, top(queue) as view:
         connection = await asyncpg.connect(dsn)
         await connection.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity "
             "where datname = current_database() and pid <> pg_backend_pid()"
         )
         await connection.close()
-        with suppress(Unreachable):  # the first to use a connection finds out that it is broken
+        with suppress(Unreachable):  # the first call on a broken connection fails
             await queue.enqueue("resize")
         await queue.enqueue("resize")
-        await shown.sees("resize")
-        await eventually(lambda: "away" not in shown.text, "it is back")
+        await view.wait_for("resize")
+        await eventually(lambda: "Cannot reach" not in view.text, "the error has gone")
 
 
-async def test_keys_while_the_database_is_away_say_that_nothing_was_done(
+async def test_keys_while_the_database_is_away_say_that_nothing_was_changed(
     dsn: str, databases: Databases
 ) -> None:
-    async with Queue(dsn) as queue, top(queue) as shown:
+    async with Queue(dsn) as queue, top(queue) as view:
         await queue.enqueue("resize")
-        await shown.looks_until("resize")
+        await view.refresh_until("resize")
         with away(databases, dsn):
-            await shown.press("p")
-            await shown.sees("Not done: ")
-        await eventually(lambda: "away" not in shown.text, "it is back")
+            await view.press("p")
+            await view.wait_for("Nothing was changed: ")
+        await eventually(lambda: "Cannot reach" not in view.text, "the error has gone")
 
 
-async def test_a_look_that_takes_too_long_leaves_the_picture_and_says_so(
+async def test_a_poll_that_takes_too_long_keeps_the_data_and_shows_an_error(
     queue: Queue, dsn: str
 ) -> None:
     await queue.enqueue("resize")
-    heart = Heart(queue.store, whole_seconds)
-    before = await heart.look()
+    poller = Poller(queue.store, whole_seconds)
+    before = await poller.poll()
     blocker = await asyncpg.connect(dsn)
     async with blocker.transaction():
         await blocker.execute("lock table howdah.workers in access exclusive mode")
-        heart.hurry()
-        late = await heart.look()
+        poller.poll_now()
+        late = await poller.poll()
     await blocker.close()
-    assert late.trouble is not None
-    assert "took longer than 500 ms (this is of " in late.trouble
+    assert late.error is not None
+    assert "took longer than 500 ms (this is the data of " in late.error
     assert late.overview == before.overview
-    heart.hurry()
-    assert (await heart.look()).trouble is None
+    poller.poll_now()
+    assert (await poller.poll()).error is None
 
 
-async def test_nobody_to_talk_to_from_the_beginning_is_an_error_of_the_command(
+async def test_a_missing_schema_is_an_error_of_the_command(
     empty_dsn: str,
 ) -> None:
     from howdah.errors import SchemaMissing

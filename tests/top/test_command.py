@@ -1,4 +1,4 @@
-"""The command: on a terminal it opens and leaves cleanly, elsewhere it says what to do."""
+"""The command: on a terminal it starts and ends cleanly; elsewhere it says what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
@@ -18,8 +17,10 @@ import pytest
 
 from howdah.client.sync import SyncQueue
 from tests.cli.support import environment, invoke, run
+from tests.support.waiting import wait_until
 
-ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"  # the other screen that full-screen programs use
+# the alternate screen of full-screen programs
+ENTER_SCREEN, LEAVE_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
 class Terminal:
@@ -29,6 +30,7 @@ class Terminal:
         self.process = process
         self.written = b""
         self._ours, self._theirs = ours, theirs
+        os.set_blocking(ours, False)
 
     @property
     def settings(self) -> object:
@@ -37,26 +39,32 @@ class Terminal:
     def type(self, keys: bytes) -> None:
         os.write(self._ours, keys)
 
-    def until(self, part: bytes) -> None:
-        """Read what it writes until this is among it."""
-        deadline = time.monotonic() + 60
-        os.set_blocking(self._ours, False)
-        while part not in self.written:
-            assert time.monotonic() < deadline, self.written[-2000:]
-            assert self.process.poll() is None or self._read(), self.written[-2000:]
-            self._read()
-            time.sleep(0.02)
+    def read_until(self, text: bytes) -> None:
+        """Read the output until it contains this text."""
 
-    def left(self) -> int:
-        """Wait for its end, as a terminal does: reading; returns the exit code."""
-        deadline = time.monotonic() + 60
-        os.set_blocking(self._ours, False)
-        while self.process.poll() is None:
-            assert time.monotonic() < deadline, "it never left"
+        def text_was_written() -> bool:
+            ended = self.process.poll() is not None
+            part = self._read()
+            if text in self.written:
+                return True
+            assert part or not ended, self._tail()
+            return False
+
+        wait_until(text_was_written, self._tail, deadline=60, pause=0.02)
+
+    def exit_code(self) -> int:
+        """Wait for the end of the process and return its exit code; read the output meanwhile."""
+
+        def ended() -> bool:
+            returncode = self.process.poll()
             self._read()
-            time.sleep(0.02)
-        self._read()
+            return returncode is not None
+
+        wait_until(ended, "the process has ended", deadline=60, pause=0.02)
         return self.process.returncode
+
+    def _tail(self) -> str:
+        return repr(self.written[-2000:])
 
     def _read(self) -> bytes:
         part = b""
@@ -89,76 +97,76 @@ def on_a_terminal(*arguments: str, **more: str) -> Generator[Terminal]:
 
 
 @pytest.mark.parametrize("how", ["q", "ctrl-c", "SIGINT", "SIGTERM", "SIGHUP"])
-def test_it_leaves_cleanly_with_the_terminal_as_it_was(dsn: str, how: str) -> None:
+def test_it_ends_cleanly_and_restores_the_terminal(dsn: str, how: str) -> None:
     with SyncQueue(dsn) as queue:
         queue.enqueue("resize")
     with on_a_terminal("--dsn", dsn) as terminal:
         before = terminal.settings
-        terminal.until(b"resize")
-        assert ENTER in terminal.written
+        terminal.read_until(b"resize")
+        assert ENTER_SCREEN in terminal.written
         assert terminal.settings != before
         if how.startswith("SIG"):
             terminal.process.send_signal(signal.Signals[how])
         else:
             terminal.type(b"q" if how == "q" else b"\x03")
-        assert terminal.left() == 0
+        assert terminal.exit_code() == 0
         assert terminal.settings == before
-        assert LEAVE in terminal.written
+        assert LEAVE_SCREEN in terminal.written
         assert b"Traceback" not in terminal.written
 
 
-def test_read_only_says_so(dsn: str) -> None:
+def test_read_only_is_shown_on_the_screen(dsn: str) -> None:
     with on_a_terminal("--read-only", "--dsn", dsn) as terminal:
-        terminal.until(b"read-only")
+        terminal.read_until(b"read-only")
         terminal.type(b"q")
-        assert terminal.left() == 0
+        assert terminal.exit_code() == 0
 
 
 @pytest.mark.parametrize(
-    ("at", "code", "said"),
+    ("address", "code", "message"),
     [
         ("postgresql://nobody@127.0.0.1:1/none", 4, b"cannot reach"),
         ("empty", 5, b"run `howdah install`"),
     ],
 )
-def test_what_is_wrong_from_the_beginning_is_one_line(
-    empty_dsn: str, at: str, code: int, said: bytes
+def test_an_error_at_the_start_is_printed_without_a_traceback(
+    empty_dsn: str, address: str, code: int, message: bytes
 ) -> None:
-    with on_a_terminal("--dsn", empty_dsn if at == "empty" else at) as terminal:
-        assert terminal.left() == code
-        assert said in terminal.written
-        assert ENTER not in terminal.written
+    with on_a_terminal("--dsn", empty_dsn if address == "empty" else address) as terminal:
+        assert terminal.exit_code() == code
+        assert message in terminal.written
+        assert ENTER_SCREEN not in terminal.written
         assert b"Traceback" not in terminal.written
 
 
 def test_without_a_terminal_it_points_to_stats_and_jobs(dsn: str) -> None:
     refused = invoke("top", "--dsn", dsn)
     assert refused.exit_code == 2
-    assert "no terminal" in refused.stderr
+    assert "needs a terminal" in refused.stderr
     assert "`howdah stats`" in refused.stderr
     assert "`howdah jobs`" in refused.stderr
     assert refused.stdout == ""
 
 
-def test_a_dumb_terminal_is_none(dsn: str) -> None:
+def test_a_dumb_terminal_is_refused(dsn: str) -> None:
     with on_a_terminal("--dsn", dsn, TERM="dumb") as terminal:
-        assert terminal.left() == 2
+        assert terminal.exit_code() == 2
         assert b"howdah stats" in terminal.written
 
 
 def test_without_the_extra_it_says_in_one_line_how_to_install_it() -> None:
-    forbidden = (
+    script = (
         "import sys; sys.modules['textual'] = None; sys.argv = ['howdah', 'top']; "
         "from howdah.cli import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", forbidden], capture_output=True, text=True, env=environment()
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment()
     )
     assert done.returncode == 2
     assert done.stderr == "error: `howdah top` needs one more package: pip install 'howdah[tui]'\n"
 
 
-def test_no_other_command_pays_for_textual() -> None:
+def test_other_commands_do_not_import_textual() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-c"),

@@ -1,4 +1,4 @@
-"""Text from the database is shown as it is written: never markup, never an escape sequence."""
+"""Text from the database is view as it is written: never markup, never an escape sequence."""
 
 from __future__ import annotations
 
@@ -7,56 +7,56 @@ from psycopg import connect
 
 from howdah import Queue
 from howdah.text.printable import one_line
-from howdah.top import words
-from tests.top.support import Gate, gated, top
+from howdah.top import formatting
+from tests.top.support import Gate, register_gated, top
 
-NASTY = "[bold red]x[/] [@click=app.quit]y[/]"
-STEERING = "\x1b[2J\x1b]0;title\x07\x9b31m\u202eback\u2028"
+MARKUP = "[bold red]x[/] [@click=app.quit]y[/]"
+ESCAPES = "\x1b[2J\x1b]0;title\x07\x9b31m\u202eback\u2028"
 
 
 @pytest.mark.parametrize("char", [chr(n) for n in (*range(32), *range(0x7F, 0xA0), 0x202E, 0x2028)])
-def test_no_character_steers_the_terminal(char: str) -> None:
-    made = words.clean(f"a{char}b")
-    assert made.isprintable() or made == "a\nb"
+def test_no_control_character_reaches_the_terminal(char: str) -> None:
+    cleaned = formatting.clean(f"a{char}b")
+    assert cleaned.isprintable() or cleaned == "a\nb"
     assert one_line(f"a{char}b").isprintable()
 
 
-async def test_nasty_types_errors_stages_and_workers_stay_text(queue: Queue) -> None:
+async def test_markup_in_types_errors_stages_and_workers_stays_text(queue: Queue) -> None:
     gate = Gate()
-    gated(queue, NASTY, gate, 30, NASTY + STEERING)
-    await queue.enqueue(NASTY)
+    register_gated(queue, MARKUP, gate, 30, MARKUP + ESCAPES)
+    await queue.enqueue(MARKUP)
     await queue.enqueue("waits")
     await queue.enqueue("fails", max_attempts=1)
     (job,) = await queue.claim(["fails"], worker_id="someone")
-    await queue.fail(job, f"Error: {NASTY} {STEERING}")
-    await queue.pause("waits", f"{NASTY}{STEERING}")
-    async with queue.worker(worker_id=f"w {NASTY}"), top(queue, (130, 40)) as shown:
+    await queue.fail(job, f"Error: {MARKUP} {ESCAPES}")
+    await queue.pause("waits", f"{MARKUP}{ESCAPES}")
+    async with queue.worker(worker_id=f"w {MARKUP}"), top(queue, (130, 40)) as view:
         await gate.entered.wait()
-        await shown.looks_until(f"waits is paused ({NASTY}\\x1b[2J", f" {NASTY[:25]}")
-        await shown.press("2")
-        await shown.looks_until(NASTY[:20])
+        await view.refresh_until(f"waits is paused ({MARKUP}\\x1b[2J", f" {MARKUP[:25]}")
+        await view.press("2")
+        await view.refresh_until(MARKUP[:20])
         for key in ("c", "p"):
-            await shown.press(key)
-            await shown.sees(f"the type {NASTY}" if key == "c" else f"Pause {NASTY}?")
-            await shown.press("n")
-        await shown.press("w")
-        await shown.sees(f"running on w {NASTY}", "\\x1b[2J")
-        await shown.press("escape", "enter")
-        await shown.sees(f"type  {NASTY}", f"worker  w {NASTY}")
-        await shown.press("escape", "3")
-        await shown.sees(f"w {NASTY}"[:20])
-        await shown.press("d", "y")
-        await shown.sees(f"Asked w {NASTY} to stop")
-        await shown.press("4")
-        await shown.sees(f"Error: {NASTY} \\x1b[2J")
-        await shown.press("enter")
-        await shown.sees(f"Error: {NASTY} \\x1b[2J\\x1b]0;title\\x07\\x9b31m\\u202eback")
-        assert shown.app.is_running
-        assert all(line.isprintable() for line in shown.lines)
+            await view.press(key)
+            await view.wait_for(f"the type {MARKUP}" if key == "c" else f"Pause {MARKUP}?")
+            await view.press("n")
+        await view.press("w")
+        await view.wait_for(f"running on w {MARKUP}", "\\x1b[2J")
+        await view.press("escape", "enter")
+        await view.wait_for(f"type  {MARKUP}", f"worker  w {MARKUP}")
+        await view.press("escape", "3")
+        await view.wait_for(f"w {MARKUP}"[:20])
+        await view.press("d", "y")
+        await view.wait_for(f"Asked w {MARKUP} to stop")
+        await view.press("4")
+        await view.wait_for(f"Error: {MARKUP} \\x1b[2J")
+        await view.press("enter")
+        await view.wait_for(f"Error: {MARKUP} \\x1b[2J\\x1b]0;title\\x07\\x9b31m\\u202eback")
+        assert view.app.is_running
+        assert all(line.isprintable() for line in view.lines)
         gate.open()
 
 
-async def test_a_worker_of_another_make_may_say_anything_of_itself(queue: Queue, dsn: str) -> None:
+async def test_a_foreign_worker_may_have_any_info(queue: Queue, dsn: str) -> None:
     with connect(dsn, autocommit=True) as other:
         other.execute(
             "select howdah.beat(%s, p_info => %s::jsonb)",
@@ -66,8 +66,8 @@ async def test_a_worker_of_another_make_may_say_anything_of_itself(queue: Queue,
             ],
         )
         other.execute("select howdah.beat('list', p_info => '[1, 2]'::jsonb)")
-    async with top(queue, (170, 30)) as shown:
-        await shown.press("3")
-        await shown.sees("strange", "list", "[b]\\x1b")
-        await shown.press("enter")
-        await shown.sees("host  [b]\\x1b")
+    async with top(queue, (170, 30)) as view:
+        await view.press("3")
+        await view.wait_for("strange", "list", "[b]\\x1b")
+        await view.press("enter")
+        await view.wait_for("host  [b]\\x1b")

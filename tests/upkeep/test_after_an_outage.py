@@ -1,4 +1,4 @@
-"""After an outage nobody is given up for a silence that was the database's, not theirs."""
+"""After an outage of the database, no worker is given up for beats that it could not send."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def upkeep(db: Database, worker: str | None) -> None:
     db.rows("select * from howdah.upkeep('1 hour', %s)", worker)
 
 
-def steady(db: Database, *workers: str) -> None:
-    """Let workers beat as often as they do, for longer than a lease."""
+def beat_regularly(db: Database, *workers: str) -> None:
+    """Let workers beat at their interval, for longer than a lease."""
     for _ in range(6):
         for worker in workers:
             db.beat(worker, silent_after=LEASE)
@@ -31,41 +31,41 @@ def status(db: Database) -> State:
     return State(db.value("select status from jobs"))
 
 
-def test_who_was_heard_all_the_time_gives_up_who_was_not(db: Database) -> None:
+def test_a_worker_that_beat_all_the_time_gives_up_a_silent_one(db: Database) -> None:
     db.enqueue("long")
     db.beat("silent", silent_after=LEASE)
     db.claim("long", worker="silent")
-    steady(db, "judge")
-    upkeep(db, "judge")
+    beat_regularly(db, "regular")
+    upkeep(db, "regular")
     assert status(db) is State.PENDING
 
 
-def test_who_was_cut_off_gives_the_others_as_long_to_come_back(db: Database) -> None:
+def test_a_worker_that_was_cut_off_waits_before_it_gives_up_others(db: Database) -> None:
     db.enqueue("long")
-    steady(db, "other", "judge")
+    beat_regularly(db, "other", "regular")
     db.claim("long", worker="other")
-    db.clock.advance(timedelta(hours=1))  # nobody gets through
-    upkeep(db, "judge")
-    assert status(db) is State.CLAIMED, "it was not heard of late itself"
-    db.beat("judge", silent_after=LEASE)
-    upkeep(db, "judge")
-    assert status(db) is State.CLAIMED, "it has only just come back"
-    steady(db, "judge")
-    upkeep(db, "judge")
-    assert status(db) is State.PENDING, "the other had time enough"
+    db.clock.advance(timedelta(hours=1))  # no worker reaches the database
+    upkeep(db, "regular")
+    assert status(db) is State.CLAIMED, "its own last beat is too old"
+    db.beat("regular", silent_after=LEASE)
+    upkeep(db, "regular")
+    assert status(db) is State.CLAIMED, "its own beats resumed just now"
+    beat_regularly(db, "regular")
+    upkeep(db, "regular")
+    assert status(db) is State.PENDING, "the other had enough time to beat"
 
 
-def test_a_worker_that_has_only_just_come_judges_nobody_yet(db: Database) -> None:
+def test_a_new_worker_gives_up_no_other_worker(db: Database) -> None:
     db.enqueue("long")
     db.beat("other", silent_after=LEASE)
     db.claim("long", worker="other")
     db.clock.advance(timedelta(hours=1))
-    db.beat("newcomer", silent_after=LEASE)
-    upkeep(db, "newcomer")
+    db.beat("new", silent_after=LEASE)
+    upkeep(db, "new")
     assert status(db) is State.CLAIMED
 
 
-def test_who_is_no_worker_judges_at_once(db: Database) -> None:
+def test_upkeep_without_a_worker_gives_up_silent_workers_at_once(db: Database) -> None:
     db.enqueue("long")
     db.beat("other", silent_after=LEASE)
     db.claim("long", worker="other")
@@ -74,9 +74,9 @@ def test_who_is_no_worker_judges_at_once(db: Database) -> None:
     assert status(db) is State.PENDING
 
 
-def test_what_is_due_is_promoted_by_who_judges_nobody(db: Database) -> None:
+def test_a_worker_that_gives_up_no_other_still_promotes_due_jobs(db: Database) -> None:
     db.enqueue("later", delay=timedelta(minutes=1))
     db.clock.advance(timedelta(hours=1))
-    db.beat("newcomer", silent_after=LEASE)
-    upkeep(db, "newcomer")
+    db.beat("new", silent_after=LEASE)
+    upkeep(db, "new")
     assert len(db.claim("later")) == 1

@@ -1,6 +1,6 @@
-"""A waiting job joins the line on time while a worker is idle, however far apart its rounds are.
+"""A waiting job joins the line on time while a worker is idle, whatever the interval of upkeep.
 
-The rounds and polls of these workers are an hour apart: only being told can make a job run.
+The upkeep and the polls of these workers are an hour apart: only a notification can start a job.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ async def _by_an_own_transaction(queue: Queue) -> None:
         _by_an_own_transaction,
     ],
 )
-async def test_a_job_that_comes_while_workers_sleep_runs_on_time(
+async def test_a_job_enqueued_while_workers_sleep_runs_on_time(
     mail_queue: Queue, enqueue: Any
 ) -> None:
     async with _idle_worker(mail_queue):
@@ -138,7 +138,7 @@ async def test_a_retry_and_a_snooze_run_on_time(queue: Queue) -> None:
             await handle.result(timeout=20)
 
 
-async def test_a_job_that_is_due_before_the_one_waited_for_runs_first(mail_queue: Queue) -> None:
+async def test_a_job_that_is_due_earlier_runs_first(mail_queue: Queue) -> None:
     async with _idle_worker(mail_queue):
         late = await mail_queue.enqueue("mail", delay=HOUR)
         await mail_queue.enqueue("mail", delay=2.0)
@@ -147,18 +147,18 @@ async def test_a_job_that_is_due_before_the_one_waited_for_runs_first(mail_queue
         assert (await late.job()).status is State.PENDING
 
 
-async def test_what_was_waiting_before_a_worker_fell_asleep_runs_on_time(mail_queue: Queue) -> None:
-    """Several of them, one after another, without a message each."""
+async def test_jobs_enqueued_before_a_worker_sleeps_run_on_time(mail_queue: Queue) -> None:
+    """Several jobs become due one after another, without a message for each."""
     for n in range(4):
         await mail_queue.enqueue("mail", delay=SOON * n)
     async with _idle_worker(mail_queue):
         await _completed(mail_queue, 4)
 
 
-async def test_the_others_know_the_time_too_when_one_worker_dies(
+async def test_other_workers_promote_on_time_when_one_worker_dies(
     dsn: str, mail_queue: Queue
 ) -> None:
-    """Whoever promoted last knows when the next is due, and tells."""
+    """The worker that promoted last notifies the others of the next due time."""
     async with Queue(dsn) as other:
 
         @other.job
@@ -170,93 +170,99 @@ async def test_the_others_know_the_time_too_when_one_worker_dies(
             await mail_queue.enqueue("mail", delay=0.1)
             await mail_queue.enqueue("mail", delay=1.5)
             await _completed(mail_queue, 1)
-            # as after kill -9: its loops end, and nobody is told
+            # as after kill -9: its loops end without a message
             for task in dying._tasks:  # pyright: ignore[reportPrivateUsage]
                 task.cancel()
             await _completed(mail_queue, 2)
             await dying.stop()
 
 
-# ── what it costs ─────────────────────────────────────────────────────────────────────────
+# ── number of messages ─────────────────────────────────────────────────────────────────────────
 
 
-class _Heard:
-    """Whoever listens, beside a sleeping worker."""
+class _DueListener:
+    """A session that receives the messages, and can hold the lock of an idle worker."""
 
     def __init__(self, connection: asyncpg.Connection[asyncpg.Record]) -> None:
         self.messages: list[str] = []
         self._connection = connection
 
     async def listen(self) -> None:
-        await self._connection.add_listener("howdah_due", self._hear)
+        await self._connection.add_listener("howdah_due", self._receive)
 
-    def _hear(self, _connection: Any, _pid: int, _channel: str, message: Any) -> None:
+    def _receive(self, _connection: Any, _pid: int, _channel: str, message: Any) -> None:
         self.messages.append(str(message))
 
     async def sleep(self) -> None:
         await self._connection.execute("select pg_advisory_lock_shared(howdah.lock_space(), 1)")
 
-    async def all_of_them(self) -> list[str]:
-        """Return what was heard so far; messages come in the order of their commits."""
+    async def received(self) -> list[str]:
+        """Return the messages so far; they arrive in the order of their commits."""
         await self._connection.execute("select pg_notify('howdah_due', 'last')")
         await eventually(lambda: "last" in self.messages)
-        found = self.messages[: self.messages.index("last")]
+        messages = self.messages[: self.messages.index("last")]
         self.messages.clear()
-        return found
+        return messages
 
 
 @pytest.fixture
-async def heard(dsn: str) -> AsyncGenerator[_Heard]:
+async def listener(dsn: str) -> AsyncGenerator[_DueListener]:
     connection = await asyncpg.connect(dsn)
-    made = _Heard(connection)
-    await made.listen()
-    yield made
+    listener = _DueListener(connection)
+    await listener.listen()
+    yield listener
     await connection.close()
 
 
-async def test_nobody_is_told_while_nobody_sleeps(queue: Queue, heard: _Heard) -> None:
+async def test_no_message_is_sent_while_no_worker_sleeps(
+    queue: Queue, listener: _DueListener
+) -> None:
     await queue.enqueue("mail", delay=SOON)
     await queue.store.fetch(INSERT, timedelta(seconds=SOON))
-    assert await heard.all_of_them() == []
+    assert await listener.received() == []
 
 
-async def test_only_the_job_that_is_due_first_is_told(queue: Queue, heard: _Heard) -> None:
-    await heard.sleep()
+async def test_a_message_is_sent_only_for_the_job_that_is_due_first(
+    queue: Queue, listener: _DueListener
+) -> None:
+    await listener.sleep()
     await queue.enqueue("mail")
-    assert await heard.all_of_them() == [], "it stands in line"
+    assert await listener.received() == [], "the job is ready at once"
     await queue.enqueue("mail", delay=60)
-    assert await heard.all_of_them() == [""]
+    assert await listener.received() == [""]
     for n in range(20):
         await queue.enqueue("mail", delay=61 + n)
     await queue.store.fetch(INSERT, timedelta(seconds=90))
     await queue.enqueue_many(queue.draft("mail", delay=100 + n) for n in range(20))
-    assert await heard.all_of_them() == [], "an earlier one is waited for"
+    assert await listener.received() == [], "an earlier job is due first"
     await queue.enqueue("mail", delay=30)
-    assert await heard.all_of_them() == [""]
+    assert await listener.received() == [""]
 
 
-async def test_a_transaction_tells_once(queue: Queue, heard: _Heard) -> None:
-    await heard.sleep()
+async def test_a_transaction_sends_one_message(queue: Queue, listener: _DueListener) -> None:
+    await listener.sleep()
     async with queue.store.acquire() as connection, connection.transaction():
         for n in range(20):
             await queue.enqueue("mail", delay=20 - n, conn=connection)
-    assert await heard.all_of_them() == [""]
+    assert await listener.received() == [""]
 
 
-async def test_who_promotes_tells_when_the_next_is_due(queue: Queue, heard: _Heard) -> None:
+async def test_a_promotion_sends_when_the_next_job_is_due(
+    queue: Queue, listener: _DueListener
+) -> None:
     await queue.enqueue("mail", delay=HOUR)
-    await heard.sleep()
+    await listener.sleep()
     rows = await queue.store.fetch("select * from howdah.promote_due('me')")
     assert rows[0]["promoted"] == 0
-    (message,) = await heard.all_of_them()
+    (message,) = await listener.received()
     assert message.endswith(', "me"]')
     assert 3_500_000 < float(message[1:].split(",")[0]) <= 3_600_000, "milliseconds"
 
 
-async def test_anybody_may_say_anything_on_the_channel(mail_queue: Queue) -> None:
-    """A message is a hint: what makes no sense is as good as any, and costs no worker."""
+async def test_invalid_messages_on_the_channel_do_no_harm(mail_queue: Queue) -> None:
+    """A message is only a hint: an invalid one causes a check and ends no worker."""
     async with _idle_worker(mail_queue) as worker:
-        for word in (
+        for message in (
             "x",
             "[]",
             "[null]",
@@ -265,7 +271,7 @@ async def test_anybody_may_say_anything_on_the_channel(mail_queue: Queue) -> Non
             "[-1e30, null]",
             '[null,"o"]',
         ):
-            await mail_queue.store.fetch("select pg_notify('howdah_due', $1)", word)
+            await mail_queue.store.fetch("select pg_notify('howdah_due', $1)", message)
         await mail_queue.store.fetch("select pg_notify('howdah_due', $1)", f'[{10**40}, "o"]')
         await mail_queue.enqueue("mail", delay=SOON)
         await _completed(mail_queue)

@@ -1,6 +1,6 @@
-"""A job that loses worker after worker is set aside, however many attempts it asked for.
+"""A job that loses one worker after another fails, however many attempts it allows.
 
-And nobody has more attempts than the administrator allows.
+No job has more attempts than the administrator allows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SILENCE = timedelta(seconds=15)
 
 
 def lose(db: Database, worker: str) -> None:
-    """Let a worker claim what there is and fall silent."""
+    """Let a worker claim every job and then stop beating."""
     db.beat(worker, silent_after=SILENCE)
     assert db.claim("mail", worker=worker)
     db.clock.advance(SILENCE * 2)
@@ -31,7 +31,7 @@ def error_of(db: Database, job: UUID) -> str:
     return db.value("select last_error::text from jobs where id = %s", job)
 
 
-def test_five_lost_workers_in_a_row_are_enough(db: Database) -> None:
+def test_a_job_fails_after_five_lost_workers_in_a_row(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1000)
     for n in range(4):
         lose(db, f"worker {n}")
@@ -42,7 +42,7 @@ def test_five_lost_workers_in_a_row_are_enough(db: Database) -> None:
     assert "5 workers in a row" in error_of(db, job)
 
 
-def test_an_attempt_that_failed_by_itself_ends_the_row(db: Database) -> None:
+def test_an_attempt_that_failed_by_itself_resets_the_count(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1000)
     for n in range(4):
         lose(db, f"worker {n}")
@@ -54,7 +54,7 @@ def test_an_attempt_that_failed_by_itself_ends_the_row(db: Database) -> None:
     assert db.state_of(job) is State.FAILED
 
 
-def test_whom_a_person_gives_another_chance_has_one(db: Database) -> None:
+def test_a_requeued_job_fails_after_one_more_lost_worker(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1000)
     for n in range(5):
         lose(db, f"worker {n}")
@@ -63,7 +63,7 @@ def test_whom_a_person_gives_another_chance_has_one(db: Database) -> None:
     assert db.state_of(job) is State.FAILED
 
 
-def test_an_administrator_says_how_many(db: Database) -> None:
+def test_the_number_of_lost_workers_is_an_option(db: Database) -> None:
     db.execute("update options set value = '2' where name = 'max_lost_workers'")
     job = db.enqueue("mail", max_attempts=1000)
     lose(db, "first")
@@ -72,7 +72,7 @@ def test_an_administrator_says_how_many(db: Database) -> None:
     assert db.state_of(job) is State.FAILED
 
 
-def test_the_last_attempt_is_told_as_such(db: Database) -> None:
+def test_the_error_names_the_last_attempt(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1)
     lose(db, "first")
     assert error_of(db, job).endswith("on its last attempt")
@@ -99,7 +99,7 @@ def test_more_attempts_than_allowed_are_refused(db: Database, sql: str) -> None:
     assert db.counted() == {}
 
 
-def test_a_limit_that_was_lowered_holds_for_jobs_that_are_there(db: Database) -> None:
+def test_a_lowered_limit_applies_to_existing_jobs(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=100)
     db.execute("update options set value = '3' where name = 'max_attempts_limit'")
     for _ in range(2):
@@ -107,7 +107,7 @@ def test_a_limit_that_was_lowered_holds_for_jobs_that_are_there(db: Database) ->
         assert db.state_of(job) is State.PENDING
     db.retry(db.claim("mail"), "again")
     assert db.state_of(job) is State.FAILED
-    assert db.requeue(job, attempts=50) == {job}, "a person may ask for one more at any time"
+    assert db.requeue(job, attempts=50) == {job}, "a requeue always gives one more attempt"
     db.retry(db.claim("mail"), "and again")
     assert db.state_of(job) is State.FAILED
 
@@ -116,6 +116,6 @@ def test_a_limit_that_was_lowered_holds_for_jobs_that_are_there(db: Database) ->
     ("name", "value"),
     [("max_attempts_limit", "2"), ("max_lost_workers", "0"), ("max_lost_workers", "21")],
 )
-def test_a_limit_that_makes_no_sense_is_refused(db: Database, name: str, value: str) -> None:
+def test_an_invalid_limit_is_refused(db: Database, name: str, value: str) -> None:
     with pytest.raises(psycopg.errors.CheckViolation):
         db.execute("update options set value = %s where name = %s", value, name)

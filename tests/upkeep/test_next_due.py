@@ -1,85 +1,85 @@
-"""When a worker looks for jobs that are due, by what it was told."""
+"""NextDue computes when to check for due jobs, from messages and own checks."""
 
 from __future__ import annotations
 
 import pytest
 
-from howdah.upkeep.next_due import A_DAY, LATER, SPREAD, SURE, NextDue
+from howdah.upkeep.next_due import A_DAY, ANSWER_DELAY, HEAD_START, SPREAD, NextDue
 
 NOW = 1000.0
 
 
-def test_nothing_is_looked_for_until_something_waits() -> None:
+def test_no_check_is_planned_while_no_job_waits() -> None:
     due = NextDue("me")
     assert due.at is None
-    due.found(None, NOW)
+    due.checked(None, NOW)
     assert due.at is None
 
 
-def test_a_producer_that_says_so_makes_it_look_soon() -> None:
+def test_a_message_of_a_producer_causes_a_check_soon() -> None:
     due = NextDue("me")
-    due.heard("", NOW)
+    due.received("", NOW)
     assert due.at is not None
     assert NOW <= due.at <= NOW + SPREAD
     before = due.at
-    due.heard("", NOW + 0.001)
-    assert due.at == before, "asked again, it looks once"
+    due.received("", NOW + 0.001)
+    assert due.at == before, "two messages cause one check"
 
 
-def test_an_own_answer_is_exact_and_another_workers_leaves_it_the_precedence() -> None:
+def test_an_own_check_is_exact_and_another_workers_message_adds_a_head_start() -> None:
     due = NextDue("me")
-    due.found(2.0, NOW)
+    due.checked(2.0, NOW)
     assert due.at == NOW + 2
-    due.heard('[500, "me"]', NOW)
-    assert due.at == NOW + 2, "it knows that better"
-    due.heard('[500, "other"]', NOW)
+    due.received('[500, "me"]', NOW)
+    assert due.at == NOW + 2, "its own message is ignored"
+    due.received('[500, "other"]', NOW)
     assert due.at is not None
-    assert NOW + 0.5 + LATER[0] <= due.at <= NOW + 0.5 + LATER[1]
-    due.heard('[null, "other"]', NOW)
+    assert NOW + 0.5 + HEAD_START[0] <= due.at <= NOW + 0.5 + HEAD_START[1]
+    due.received('[null, "other"]', NOW)
     assert due.at is None
 
 
-def test_an_answer_that_may_be_older_than_the_question_does_not_answer_it() -> None:
+def test_a_message_that_may_be_older_than_the_hint_does_not_replace_it() -> None:
     due = NextDue("me")
-    due.heard("", NOW)
-    due.heard('[60000, "other"]', NOW + SURE / 2)
+    due.received("", NOW)
+    due.received('[60000, "other"]', NOW + ANSWER_DELAY / 2)
     assert due.at is not None
     assert due.at <= NOW + SPREAD
-    due.heard('[60000, "other"]', NOW + SURE)
+    due.received('[60000, "other"]', NOW + ANSWER_DELAY)
     assert due.at > NOW + 60
 
 
-def test_what_is_heard_during_a_look_is_not_forgotten() -> None:
+def test_a_message_during_a_check_is_not_lost() -> None:
     due = NextDue("me")
-    due.heard("", NOW)
-    due.looking()
+    due.received("", NOW)
+    due.begin_check()
     assert due.at is None
-    due.heard("", NOW + 1)
-    due.found(60.0, NOW + 1)
+    due.received("", NOW + 1)
+    due.checked(60.0, NOW + 1)
     assert due.at is not None
     assert due.at <= NOW + 1 + SPREAD
 
 
 @pytest.mark.parametrize(
-    "said", ["x", "{}", "[]", "[1]", '["1", "x"]', f"[{10**400}, null]", '[1e999, "x"]', "\0"]
+    "message", ["x", "{}", "[]", "[1]", '["1", "x"]', f"[{10**400}, null]", '[1e999, "x"]', "\0"]
 )
-def test_what_cannot_be_read_is_a_hint_to_look(said: str) -> None:
+def test_an_invalid_message_causes_a_check(message: str) -> None:
     due = NextDue("me")
-    due.heard(said, NOW)
+    due.received(message, NOW)
     assert due.at is not None
     assert due.at <= NOW + SPREAD
 
 
-@pytest.mark.parametrize("said", [f'[{10**40}, "x"]', '[-1e300, "x"]', '[1e300, "x"]'])
-def test_no_number_leads_beyond_a_day(said: str) -> None:
+@pytest.mark.parametrize("message", [f'[{10**40}, "x"]', '[-1e300, "x"]', '[1e300, "x"]'])
+def test_a_check_is_planned_within_a_day(message: str) -> None:
     due = NextDue("me")
-    due.heard(said, NOW)
+    due.received(message, NOW)
     assert due.at is not None
     assert NOW <= due.at <= NOW + A_DAY + 1
 
 
-def test_who_met_another_at_it_looks_again_in_a_moment() -> None:
+def test_a_check_is_repeated_soon_if_another_worker_is_checking() -> None:
     due = NextDue("me")
-    due.busy(NOW)
+    due.other_is_checking(NOW)
     assert due.at is not None
     assert NOW < due.at <= NOW + 0.1

@@ -1,4 +1,4 @@
-"""Prepare_days makes the coming days, and puts in order what came before it could."""
+"""prepare_days creates the partitions of the coming days, and moves rows that came too early."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from howdah.states import State
 from tests.support import Database
-from tests.upkeep.days import DAY, finish_one, name, parts_of, today
+from tests.upkeep.day_partitions import DAY, finish_one, name, parts_of, today
 
 pytestmark = pytest.mark.engine
 
@@ -33,7 +33,7 @@ def test_a_fresh_schema_has_today_and_three_days_ahead(db: Database) -> None:
     assert db.prepare_days() == []
 
 
-def test_each_day_brings_one_more(db: Database) -> None:
+def test_each_day_adds_one_partition_per_table(db: Database) -> None:
     db.clock.advance(DAY)
     ahead = today(db) + 3 * DAY
     assert set(db.prepare_days()) == {name("job_events", ahead), name("jobs_finished", ahead)}
@@ -46,7 +46,7 @@ def test_jobs_and_events_go_to_their_day(db: Database) -> None:
     assert where_events_are(db) == {name("job_events", today(db))}
 
 
-def test_what_came_before_its_day_was_made_is_put_there(db: Database) -> None:
+def test_rows_of_an_unprepared_day_are_moved_to_its_partition(db: Database) -> None:
     db.clock.advance(10 * DAY)
     jobs = {finish_one(db), finish_one(db, "other")}
     assert where_jobs_are(db) == {"jobs_finished_unprepared"}
@@ -61,11 +61,11 @@ def test_what_came_before_its_day_was_made_is_put_there(db: Database) -> None:
     assert db.depth() == db.counted()
 
 
-def test_days_that_are_long_over_are_made_as_well(db: Database) -> None:
+def test_partitions_of_past_days_are_created_too(db: Database) -> None:
     db.clock.advance(10 * DAY)
     finish_one(db)
     then = today(db)
-    db.clock.advance(3 * DAY)  # nobody prepared anything for three days
+    db.clock.advance(3 * DAY)  # no day was prepared for three days
     finish_one(db)
     db.prepare_days()
     assert where_jobs_are(db) == {name("jobs_finished", day) for day in (then, today(db))}
@@ -73,7 +73,7 @@ def test_days_that_are_long_over_are_made_as_well(db: Database) -> None:
     assert db.depth() == db.counted()
 
 
-def test_a_job_in_a_made_day_can_be_requeued_and_ended_again(db: Database) -> None:
+def test_a_job_in_a_new_partition_can_be_requeued_and_ended_again(db: Database) -> None:
     db.clock.advance(10 * DAY)
     job = db.enqueue("mail")
     db.fail(db.claim("mail"))
@@ -83,7 +83,7 @@ def test_a_job_in_a_made_day_can_be_requeued_and_ended_again(db: Database) -> No
     assert db.depth() == {("mail", State.COMPLETED): 1} == db.counted()
 
 
-def test_while_somebody_reads_it_gives_up_quickly_and_work_goes_on(db: Database) -> None:
+def test_during_a_read_it_gives_up_quickly_and_workers_continue(db: Database) -> None:
     db.clock.advance(10 * DAY)
     reader, worker = db.session(), db.session()
     with reader.transaction():
@@ -103,7 +103,7 @@ def test_a_day_is_a_day_in_utc(db: Database) -> None:
         assert db.prepare_days() == []
 
 
-def test_a_day_keeps_the_promises_of_its_table(db: Database) -> None:
+def test_a_partition_has_the_constraints_and_indexes_of_its_table(db: Database) -> None:
     db.clock.advance(10 * DAY)
     made = next(name for name in db.prepare_days() if name.startswith("jobs_finished"))
     constraints = (
@@ -114,7 +114,7 @@ def test_a_day_keeps_the_promises_of_its_table(db: Database) -> None:
     assert db.value(indexes, made) == db.value(indexes, "jobs_finished")
 
 
-def test_a_lock_on_the_unprepared_part_is_not_waited_for(db: Database) -> None:
+def test_it_does_not_wait_for_a_lock_on_the_unprepared_partition(db: Database) -> None:
     db.clock.advance(10 * DAY)
     other = db.session()
     with other.transaction():
@@ -124,11 +124,11 @@ def test_a_lock_on_the_unprepared_part_is_not_waited_for(db: Database) -> None:
 
 
 @pytest.fixture
-def loose(dsn: str) -> Generator[Database]:
-    """A database without the guard, in which jobs may begin as finished ones.
+def unguarded(dsn: str) -> Generator[Database]:
+    """A database without the test guard, so that jobs can be inserted as finished.
 
-    And without autovacuum of theirs: prepare_days does not wait for it and leaves the step to the
-    next call, which looks here as if nothing were left to do.
+    Autovacuum of the partition is off: prepare_days does not wait for it and leaves the step to the
+    next call, and here that would look as if no step were left.
     """
     database = Database(dsn)
     database.execute("alter table jobs_finished_unprepared set (autovacuum_enabled = off)")
@@ -136,8 +136,8 @@ def loose(dsn: str) -> Generator[Database]:
     database.close()
 
 
-def bring_strays(db: Database, day: date, rows: int) -> None:
-    """Finish so many jobs on a day that nobody prepared, in one go."""
+def insert_unprepared(db: Database, day: date, rows: int) -> None:
+    """Insert this many finished jobs of a day that is not prepared."""
     db.execute(
         "insert into jobs_finished_unprepared "
         "(job_type, data, status, attempts, completed_at, finished_on) "
@@ -154,74 +154,82 @@ def bring_strays(db: Database, day: date, rows: int) -> None:
     )
 
 
-def test_many_strays_go_to_their_days_in_steps(loose: Database) -> None:
-    """No step holds the table for longer than its share, and none of them hides a job."""
-    loose.clock.advance(10 * DAY)
-    rows = {today(loose) - 2 * DAY: 60_000, today(loose): 60_001, today(loose) - DAY: 110_000}
+def test_many_unprepared_rows_are_moved_in_steps(unguarded: Database) -> None:
+    """Each step moves a limited number of rows, and every job stays visible."""
+    unguarded.clock.advance(10 * DAY)
+    rows = {
+        today(unguarded) - 2 * DAY: 60_000,
+        today(unguarded): 60_001,
+        today(unguarded) - DAY: 110_000,
+    }
     for day, number in rows.items():
-        bring_strays(loose, day, number)
+        insert_unprepared(unguarded, day, number)
     steps: list[set[str]] = []
-    while made := loose.prepare_days():
-        steps.append({one for one in made if one in {name("jobs_finished", day) for day in rows}})
-        assert loose.value("select count(*) from jobs") == sum(rows.values())
-        finish_one(loose)  # work goes on between the steps
-        rows[today(loose)] += 1
-    few, today_, most = (name("jobs_finished", day) for day in rows)
-    assert steps == [{few, today_}, {most}], "the fewest first, and so many at a time"
+    while made := unguarded.prepare_days():
+        steps.append(
+            {part for part in made if part in {name("jobs_finished", day) for day in rows}}
+        )
+        assert unguarded.value("select count(*) from jobs") == sum(rows.values())
+        finish_one(unguarded)  # workers continue between the steps
+        rows[today(unguarded)] += 1
+    smallest, today_, largest = (name("jobs_finished", day) for day in rows)
+    assert steps == [{smallest, today_}, {largest}], (
+        "the smallest days first, a limited number of rows per step"
+    )
     assert {
-        day: loose.value(f"select count(*) from {name('jobs_finished', day)}") for day in rows
+        day: unguarded.value(f"select count(*) from {name('jobs_finished', day)}") for day in rows
     } == rows
-    assert loose.value("select count(*) from jobs_finished_unprepared") == 0
-    assert loose.depth() == loose.counted()
-    finish_one(loose)
-    assert today_ in where_jobs_are(loose)
+    assert unguarded.value("select count(*) from jobs_finished_unprepared") == 0
+    assert unguarded.depth() == unguarded.counted()
+    finish_one(unguarded)
+    assert today_ in where_jobs_are(unguarded)
 
 
-def test_a_day_that_the_unprepared_part_became_is_a_day_like_others(loose: Database) -> None:
-    loose.clock.advance(10 * DAY)
-    then = today(loose)
-    bring_strays(loose, then, 100_001)
-    number = "select %s::regclass::oid"
-    was = loose.value(number, "jobs_finished_unprepared")
-    loose.prepare_days()
-    assert where_jobs_are(loose) == {name("jobs_finished", then)}
-    assert loose.value(number, name("jobs_finished", then)) == was, "nothing was moved"
-    loose.clock.advance(20 * DAY)  # and the new part takes what nobody prepared
-    job = finish_one(loose)
-    assert loose.value("select tableoid::regclass::text from jobs where id = %s", job) == (
+def test_the_unprepared_partition_can_become_the_partition_of_a_day(unguarded: Database) -> None:
+    unguarded.clock.advance(10 * DAY)
+    then = today(unguarded)
+    insert_unprepared(unguarded, then, 100_001)
+    oid = "select %s::regclass::oid"
+    oid_before = unguarded.value(oid, "jobs_finished_unprepared")
+    unguarded.prepare_days()
+    assert where_jobs_are(unguarded) == {name("jobs_finished", then)}
+    assert unguarded.value(oid, name("jobs_finished", then)) == oid_before, "no row was moved"
+    unguarded.clock.advance(20 * DAY)  # and the new unprepared partition gets the rows
+    job = finish_one(unguarded)
+    assert unguarded.value("select tableoid::regclass::text from jobs where id = %s", job) == (
         "jobs_finished_unprepared"
     )
-    loose.prepare_days()
-    assert name("jobs_finished", then) in loose.prune()
-    assert loose.column("select id from jobs") == [job]
-    assert loose.depth() == {("mail", State.COMPLETED): 1} == loose.counted()
+    unguarded.prepare_days()
+    assert name("jobs_finished", then) in unguarded.prune()
+    assert unguarded.column("select id from jobs") == [job]
+    assert unguarded.depth() == {("mail", State.COMPLETED): 1} == unguarded.counted()
 
 
-def test_a_step_that_is_interrupted_loses_nothing(loose: Database) -> None:
-    loose.clock.advance(10 * DAY)
-    rows = {today(loose) - DAY: 50_000, today(loose): 100_001}
+def test_a_step_that_is_interrupted_loses_nothing(unguarded: Database) -> None:
+    unguarded.clock.advance(10 * DAY)
+    rows = {today(unguarded) - DAY: 50_000, today(unguarded): 100_001}
     for day, number in rows.items():
-        bring_strays(loose, day, number)
-    hasty, killed = loose.session(), loose.session()
-    hasty.execute("set statement_timeout = '5ms'")
+        insert_unprepared(unguarded, day, number)
+    timed, killed = unguarded.session(), unguarded.session()
+    timed.execute("set statement_timeout = '5ms'")
     with pytest.raises(psycopg.errors.QueryCanceled):
-        hasty.prepare_days()
+        timed.prepare_days()
     killed.execute("begin")
     assert killed.prepare_days()
-    loose.execute("select pg_terminate_backend(%s, 10000)", killed.pid)
+    unguarded.execute("select pg_terminate_backend(%s, 10000)", killed.pid)
     with pytest.raises(psycopg.OperationalError):
         killed.execute("commit")
-    assert where_jobs_are(loose) == {"jobs_finished_unprepared"}
-    while loose.prepare_days():
+    assert where_jobs_are(unguarded) == {"jobs_finished_unprepared"}
+    while unguarded.prepare_days():
         pass
     assert {
-        day: loose.value(f"select count(*) from {name('jobs_finished', day)}") for day in rows
+        day: unguarded.value(f"select count(*) from {name('jobs_finished', day)}") for day in rows
     } == rows
-    assert loose.depth() == loose.counted()
+    assert unguarded.depth() == unguarded.counted()
 
 
 @pytest.mark.parametrize("ahead", ["-1", "367", "2147483647", "null"])
-def test_it_makes_days_for_a_year_at_most(db: Database, ahead: str) -> None:
+def test_it_prepares_a_year_at_most(db: Database, ahead: str) -> None:
     with pytest.raises(psycopg.Error) as refused:
         db.execute(f"select howdah.prepare_days({ahead})")
     assert refused.value.sqlstate == "22023"

@@ -1,4 +1,4 @@
-"""Promote lets jobs whose time has come join the line, and upkeep tells when the next is due."""
+"""Promote lets due jobs join the line, and upkeep returns when the next job is due."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.engine
 HOUR = timedelta(hours=1)
 
 
-def test_what_is_due_joins_and_what_is_not_stays(db: Database) -> None:
+def test_due_jobs_join_the_line_and_others_wait(db: Database) -> None:
     soon = db.enqueue("mail", delay=HOUR)
     db.enqueue("mail", delay=3 * HOUR)
     db.clock.advance(2 * HOUR)
@@ -22,7 +22,7 @@ def test_what_is_due_joins_and_what_is_not_stays(db: Database) -> None:
     assert [claim.id for claim in db.claim("mail")] == [soon]
 
 
-def test_no_more_than_asked_for_and_the_earliest_first(db: Database) -> None:
+def test_the_earliest_jobs_are_promoted_first_up_to_the_limit(db: Database) -> None:
     jobs = [db.enqueue("mail", delay=n * HOUR) for n in (3, 1, 2)]
     db.clock.advance(4 * HOUR)
     assert db.promote(1) == {jobs[1]}
@@ -30,7 +30,7 @@ def test_no_more_than_asked_for_and_the_earliest_first(db: Database) -> None:
     assert db.promote(1) == {jobs[0]}
 
 
-def test_what_another_session_holds_is_skipped(db: Database) -> None:
+def test_locked_jobs_are_skipped(db: Database) -> None:
     held, free = db.enqueue("mail", delay=HOUR), db.enqueue("mail", delay=HOUR)
     db.clock.advance(HOUR)
     other = db.session()
@@ -40,7 +40,7 @@ def test_what_another_session_holds_is_skipped(db: Database) -> None:
     assert db.promote() == {held}
 
 
-def test_upkeep_tells_when_the_next_is_due(db: Database) -> None:
+def test_upkeep_returns_when_the_next_job_is_due(db: Database) -> None:
     assert db.upkeep()[0]["next_due_in"] is None
     with db.transaction():
         db.enqueue("mail", delay=2 * HOUR)
@@ -48,26 +48,26 @@ def test_upkeep_tells_when_the_next_is_due(db: Database) -> None:
         assert db.upkeep()[0]["next_due_in"] == HOUR
 
 
-def test_upkeep_promotes_and_recovers_and_says_so(db: Database) -> None:
+def test_upkeep_returns_how_many_jobs_it_promoted_and_recovered(db: Database) -> None:
     db.enqueue("mail", delay=HOUR)
     db.enqueue("mail")
     db.enqueue("mail", max_attempts=1)
     db.claim("mail", worker="first")
     db.clock.advance(HOUR)
-    (told,) = db.upkeep()
-    assert (told["promoted"], told["recovered"], told["failed"]) == (1, 1, 1)
-    assert told["silent_workers"] == ["first"]
+    (row,) = db.upkeep()
+    assert (row["promoted"], row["recovered"], row["failed"]) == (1, 1, 1)
+    assert row["silent_workers"] == ["first"]
 
 
 def test_one_upkeep_at_a_time(db: Database) -> None:
     other = db.session()
     with other.transaction():
         assert len(other.upkeep()) == 1
-        assert db.upkeep() == []  # and did not wait
+        assert db.upkeep() == []  # it does not wait
     assert len(db.upkeep()) == 1
 
 
-def test_counts_are_folded_and_stay_true(db: Database) -> None:
+def test_compacted_counts_stay_correct(db: Database) -> None:
     for _ in range(10):
         db.enqueue("mail")
         db.complete(db.claim("mail"))
@@ -78,7 +78,7 @@ def test_counts_are_folded_and_stay_true(db: Database) -> None:
     assert db.depth() == before == db.counted()
 
 
-def test_upkeep_folds_once_there_are_many(db: Database) -> None:
+def test_upkeep_compacts_the_counts_when_there_are_many(db: Database) -> None:
     db.execute(
         "insert into finished_counts select today(), 'mail', 'completed', 1 "
         "from generate_series(1, 499)"

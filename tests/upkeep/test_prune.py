@@ -1,4 +1,4 @@
-"""Prune forgets by whole days: it drops a day's tables and never deletes row by row."""
+"""Prune drops whole days: it drops a day's tables and never deletes single rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from howdah.states import State
 from tests.support import Database
-from tests.upkeep.days import DAY, finish_one, name, today
+from tests.upkeep.day_partitions import DAY, finish_one, name, today
 
 pytestmark = pytest.mark.engine
 
 
-def live_through(db: Database, days: int) -> list[UUID]:
-    """Finish a job a day, preparing each day as upkeep would; ends on the last day."""
+def finish_daily(db: Database, days: int) -> list[UUID]:
+    """Finish one job on each day and prepare each day as upkeep does."""
     jobs = [finish_one(db)]
     for _ in range(days):
         db.clock.advance(DAY)
@@ -26,7 +26,7 @@ def live_through(db: Database, days: int) -> list[UUID]:
 
 
 def test_a_week_is_kept_by_default(db: Database) -> None:
-    jobs = live_through(db, 9)
+    jobs = finish_daily(db, 9)
     first = today(db) - 9 * DAY
     dropped = db.prune()
     assert dropped == [
@@ -40,8 +40,8 @@ def test_a_week_is_kept_by_default(db: Database) -> None:
     assert db.prune() == []
 
 
-def test_how_long_is_an_option(db: Database) -> None:
-    jobs = live_through(db, 5)
+def test_the_time_to_keep_is_an_option(db: Database) -> None:
+    jobs = finish_daily(db, 5)
     db.execute("update options set value = '2 days' where name = 'keep_finished'")
     db.execute("update options set value = '4 days' where name = 'keep_events'")
     db.prune()
@@ -50,8 +50,8 @@ def test_how_long_is_an_option(db: Database) -> None:
     assert db.depth() == db.counted()
 
 
-def test_how_long_may_be_said_in_the_call(db: Database) -> None:
-    jobs = live_through(db, 2)
+def test_the_time_to_keep_can_be_an_argument(db: Database) -> None:
+    jobs = finish_daily(db, 2)
     db.prune(timedelta())
     assert {row["id"] for row in db.rows("select id from jobs")} == {jobs[-1]}
     with pytest.raises(psycopg.Error, match="p_keep must not be negative"):
@@ -59,7 +59,7 @@ def test_how_long_may_be_said_in_the_call(db: Database) -> None:
     assert db.depth() == {("mail", State.COMPLETED): 1} == db.counted()
 
 
-def test_live_jobs_are_never_forgotten(db: Database) -> None:
+def test_live_jobs_are_never_pruned(db: Database) -> None:
     old = db.enqueue("old")
     held = db.enqueue("held")
     claims = db.claim("held")
@@ -70,8 +70,8 @@ def test_live_jobs_are_never_forgotten(db: Database) -> None:
     assert db.complete(claims) == {held}
 
 
-def test_what_stood_in_no_prepared_day_is_forgotten_too(db: Database) -> None:
-    db.clock.advance(30 * DAY)  # far ahead of what is prepared
+def test_old_rows_of_unprepared_days_are_pruned_too(db: Database) -> None:
+    db.clock.advance(30 * DAY)  # far after the last prepared day
     finish_one(db)
     assert db.column("select tableoid::regclass::text from jobs") == ["jobs_finished_unprepared"]
     db.clock.advance(9 * DAY)
@@ -82,22 +82,22 @@ def test_what_stood_in_no_prepared_day_is_forgotten_too(db: Database) -> None:
     assert db.depth() == {("mail", State.COMPLETED): 1} == db.counted()
 
 
-def test_while_somebody_reads_nothing_is_dropped_and_work_goes_on(db: Database) -> None:
-    live_through(db, 3)
+def test_during_a_read_no_day_is_dropped_and_workers_continue(db: Database) -> None:
+    finish_daily(db, 3)
     reader, worker = db.session(), db.session()
     before = db.counted()
     past = [today(db) - n * DAY for n in (3, 2, 1)]
     with reader.transaction():
         assert reader.value("select count(*) from jobs") == 4
         assert db.prune(timedelta()) == [name("job_events", day) for day in past]
-        # what could not be dropped is still there, and still counted
+        # a day that could not be dropped is still counted
         assert db.counted() == before == db.depth()
         finish_one(worker)
     assert db.prune(timedelta()) == [name("jobs_finished", day) for day in past]
     assert db.depth() == {("mail", State.COMPLETED): 2} == db.counted()
 
 
-def test_workers_gone_for_a_day_are_forgotten(db: Database) -> None:
+def test_workers_that_were_silent_for_a_day_are_pruned(db: Database) -> None:
     db.beat("gone")
     db.clock.advance(DAY + timedelta(minutes=1))
     db.beat("here")

@@ -1,4 +1,4 @@
-"""Recover takes jobs from workers that fell silent, and from nobody else."""
+"""Recover takes jobs from silent workers, and from no others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_long_job_of_a_beating_worker_is_left_alone(db: Database) -> None:
     assert db.complete(claims) == {job}
 
 
-def test_a_worker_that_never_beats_is_judged_by_its_claim(db: Database) -> None:
+def test_a_worker_that_never_beats_loses_jobs_by_the_age_of_their_claim(db: Database) -> None:
     early = db.enqueue("mail")
     db.claim("mail", worker="foreign")
     db.clock.advance(timedelta(minutes=4))
@@ -55,7 +55,7 @@ def test_a_worker_that_never_beats_is_judged_by_its_claim(db: Database) -> None:
     assert "foreign held it for more than 00:05:00 and never beat" in db.job(early)["last_error"]
 
 
-def test_the_last_attempt_ends_as_failed_and_says_why(db: Database) -> None:
+def test_the_last_attempt_fails_with_a_reason(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1)
     db.beat("first", silent_after=SILENT_AFTER)
     db.start(db.claim("mail", worker="first"))
@@ -71,7 +71,7 @@ def test_the_last_attempt_ends_as_failed_and_says_why(db: Database) -> None:
     assert db.depth() == {("mail", State.FAILED): 1} == db.counted()
 
 
-def test_a_foreign_workers_last_attempt_ends_too(db: Database) -> None:
+def test_the_last_attempt_of_a_foreign_worker_fails_too(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1)
     db.claim("mail", worker="foreign")
     db.clock.advance(TIMEOUT * 2)
@@ -79,7 +79,7 @@ def test_a_foreign_workers_last_attempt_ends_too(db: Database) -> None:
     assert "on its last attempt" in db.job(job)["last_error"]
 
 
-def test_a_job_that_kills_its_workers_does_not_go_round_for_ever(db: Database) -> None:
+def test_a_job_that_kills_its_workers_fails_after_its_last_attempt(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=3)
     for number in (1, 2, 3):
         worker = f"worker-{number}"
@@ -96,7 +96,7 @@ def test_a_job_that_kills_its_workers_does_not_go_round_for_ever(db: Database) -
     ]
 
 
-def test_a_worker_that_was_given_up_and_beats_again_is_taken_back(db: Database) -> None:
+def test_a_worker_that_was_given_up_and_beats_again_is_live_again(db: Database) -> None:
     job = db.enqueue("mail")
     claims = db.claim("mail", worker="first")
     db.beat("first", claims, SILENT_AFTER)
@@ -104,7 +104,7 @@ def test_a_worker_that_was_given_up_and_beats_again_is_taken_back(db: Database) 
     db.recover_stale_jobs()
     assert db.value("select given_up_at is not null from workers where id = 'first'")
 
-    assert db.beat("first", claims, SILENT_AFTER) == {job}  # it hears what it lost
+    assert db.beat("first", claims, SILENT_AFTER) == {job}  # the beat returns the lost jobs
     assert db.value("select given_up_at is null from workers where id = 'first'")
     assert db.complete(claims) == set()
     new = db.claim("mail", worker="first")
@@ -113,7 +113,7 @@ def test_a_worker_that_was_given_up_and_beats_again_is_taken_back(db: Database) 
     assert db.complete(new) == {job}
 
 
-def test_only_the_silent_one_of_many_loses_its_jobs(db: Database) -> None:
+def test_only_the_silent_worker_of_many_loses_its_jobs(db: Database) -> None:
     held: dict[str, list[Claimed]] = {}
     for worker in ("a", "b", "c", "never-beat"):
         db.enqueue("mail")
@@ -131,20 +131,20 @@ NAMES = ("!", "A", "a", "ä", "Z", "z", "zz", "漢", "🐘", "a b", "a-1", "a_1"
 
 
 @pytest.mark.parametrize("beating", range(len(NAMES) + 1))
-def test_strangers_are_found_between_any_workers_that_beat(
+def test_workers_that_never_beat_are_found_between_workers_that_do(
     shared_db: Database, beating: int
 ) -> None:
-    """Whoever beats is known and skipped; the others are looked for in between."""
+    """The search skips the names of workers that beat, and finds all names between them."""
     db = shared_db
-    dice = random.Random(beating)
-    known = set(dice.sample(NAMES, beating))
+    rng = random.Random(beating)
+    known = set(rng.sample(NAMES, beating))
     held: dict[str, set[UUID]] = {}
     for name in NAMES:
         db.leave(name)
         db.enqueue_many([{"job_type": f"of {name}"}] * 2)
         held[name] = {claim.id for claim in db.claim(f"of {name}", worker=name)}
     db.clock.advance(2 * TIMEOUT)
-    silent = {name for name in known if dice.random() < 0.4}
+    silent = {name for name in known if rng.random() < 0.4}
     for name in known:
         db.beat(name, silent_after=SILENT_AFTER)
     db.execute(
@@ -158,7 +158,7 @@ def test_strangers_are_found_between_any_workers_that_beat(
     db.cancel(*set[UUID]().union(*held.values()))
 
 
-def test_each_worker_says_how_long_it_may_be_silent(db: Database) -> None:
+def test_each_worker_has_its_own_silent_after(db: Database) -> None:
     patient, hasty = db.enqueue("patient"), db.enqueue("hasty")
     db.claim("patient", worker="patient")
     db.claim("hasty", worker="hasty")
@@ -169,7 +169,7 @@ def test_each_worker_says_how_long_it_may_be_silent(db: Database) -> None:
     assert db.state_of(patient) is State.CLAIMED
 
 
-def test_a_worker_that_leaves_with_jobs_in_its_hands_is_judged_by_its_silence(db: Database) -> None:
+def test_a_worker_that_leaves_with_held_jobs_loses_them_after_its_silence(db: Database) -> None:
     job = db.enqueue("mail")
     db.beat("first", silent_after=SILENT_AFTER)
     (claim,) = db.claim("mail", worker="first")
@@ -182,19 +182,19 @@ def test_a_worker_that_leaves_with_jobs_in_its_hands_is_judged_by_its_silence(db
     assert db.rows("select * from workers") == []
 
 
-def test_what_is_being_settled_at_this_moment_is_skipped(db: Database) -> None:
+def test_a_job_that_is_being_settled_is_skipped(db: Database) -> None:
     settled, stale = db.enqueue("mail"), db.enqueue("mail")
     claims = db.claim("mail", worker="first")
     db.clock.advance(TIMEOUT * 2)
     other = db.session()
     with other.transaction():
         assert other.complete(claims[:1]) == {settled}
-        assert db.recover_stale_jobs(TIMEOUT) == {stale: State.PENDING}  # and did not wait
+        assert db.recover_stale_jobs(TIMEOUT) == {stale: State.PENDING}  # it does not wait
     assert db.state_of(settled) is State.COMPLETED
     assert db.recover_stale_jobs(TIMEOUT) == {}
 
 
-def test_a_recovered_job_stands_where_it_stood(db: Database) -> None:
+def test_a_recovered_job_keeps_its_place_in_line(db: Database) -> None:
     jobs = [db.enqueue("mail") for _ in range(3)]
     db.claim("mail", worker="first", batch=1)
     db.clock.advance(TIMEOUT * 2)
@@ -202,7 +202,7 @@ def test_a_recovered_job_stands_where_it_stood(db: Database) -> None:
     assert [claim.id for claim in db.claim("mail")] == jobs
 
 
-def test_who_held_it_is_told(db: Database) -> None:
+def test_the_answer_names_the_worker_that_held_the_job(db: Database) -> None:
     job = db.enqueue("mail")
     db.claim("mail", worker="first")
     db.clock.advance(TIMEOUT * 2)
@@ -211,7 +211,7 @@ def test_who_held_it_is_told(db: Database) -> None:
 
 
 @pytest.mark.parametrize("timeout", ["0", "-1 second", None])
-def test_a_timeout_is_longer_than_nothing(db: Database, timeout: str | None) -> None:
+def test_a_timeout_must_be_positive(db: Database, timeout: str | None) -> None:
     db.enqueue("mail")
     db.claim("mail")
     with pytest.raises(psycopg.Error, match="p_timeout must be longer than nothing"):
@@ -220,7 +220,7 @@ def test_a_timeout_is_longer_than_nothing(db: Database, timeout: str | None) -> 
 
 
 @pytest.mark.parametrize("silent_after", ["0", "-1 second", None])
-def test_an_allowed_silence_is_longer_than_nothing(db: Database, silent_after: str | None) -> None:
+def test_silent_after_must_be_positive(db: Database, silent_after: str | None) -> None:
     with pytest.raises(psycopg.Error, match="silent_after"):
         db.rows("select howdah.beat('first', p_silent_after => %s::interval)", silent_after)
     assert db.rows("select from workers") == []

@@ -1,4 +1,4 @@
-"""Requeue gives a failed or cancelled job another chance, because a person asked for it."""
+"""Requeue makes a failed or cancelled job pending again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support import Database
 pytestmark = pytest.mark.engine
 
 
-def test_a_failed_job_runs_again_and_keeps_its_past(db: Database) -> None:
+def test_a_failed_job_runs_again_and_keeps_its_errors_and_events(db: Database) -> None:
     job = db.enqueue("mail", {"to": "you"}, priority=150, max_attempts=1)
     claims = db.claim("mail")
     db.progress(claims, 60, "sending")
@@ -38,7 +38,7 @@ def test_a_failed_job_runs_again_and_keeps_its_past(db: Database) -> None:
     assert db.complete([claim]) == {job}
 
 
-def test_as_many_attempts_as_asked_for(db: Database) -> None:
+def test_a_requeue_gives_the_requested_attempts(db: Database) -> None:
     job = db.enqueue("mail", max_attempts=1)
     db.fail(db.claim("mail"))
     db.requeue(job, attempts=2)
@@ -46,14 +46,14 @@ def test_as_many_attempts_as_asked_for(db: Database) -> None:
     assert db.retry(db.claim("mail")) == {job: State.FAILED}
 
 
-def test_a_cancelled_job_may_come_back(db: Database) -> None:
+def test_a_cancelled_job_can_be_requeued(db: Database) -> None:
     job = db.enqueue("mail")
     db.cancel(job)
     assert db.requeue(job) == {job}
     assert len(db.claim("mail")) == 1
 
 
-def test_what_is_live_or_completed_or_never_was_is_left_alone(db: Database) -> None:
+def test_live_completed_and_unknown_jobs_are_not_changed(db: Database) -> None:
     done = db.enqueue("mail")
     db.complete(db.claim("mail"))
     live = db.enqueue("mail")
@@ -73,7 +73,7 @@ def test_a_requeued_job_goes_to_the_end_of_its_line(db: Database) -> None:
 
 
 @pytest.mark.parametrize("attempts", [0, -1, None])
-def test_at_least_one_attempt(db: Database, attempts: int | None) -> None:
+def test_a_requeue_needs_at_least_one_attempt(db: Database, attempts: int | None) -> None:
     job = db.enqueue("mail")
     db.cancel(job)
     with pytest.raises(psycopg.Error, match="p_attempts must be at least 1"):

@@ -7,23 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from howdah import ids
-from howdah.ids import new_id
+from howdah.store import ids
+from howdah.store.ids import new_id
 
 
-def test_ids_rise_and_carry_their_time() -> None:
+def test_ids_rise_and_contain_their_time() -> None:
     before = time.time_ns() // 1_000_000
-    made = [new_id() for _ in range(5000)]
+    new_ids = [new_id() for _ in range(5000)]
     after = time.time_ns() // 1_000_000
-    assert made == sorted(set(made))
-    assert {id.version for id in made} == {7}
-    assert before <= made[0].int >> 80 <= made[-1].int >> 80 <= after + 1
+    assert new_ids == sorted(set(new_ids))
+    assert {id.version for id in new_ids} == {7}
+    assert before <= new_ids[0].int >> 80 <= new_ids[-1].int >> 80 <= after + 1
 
 
 def test_threads_never_make_the_same_id() -> None:
     with ThreadPoolExecutor(8) as threads:
-        made = [f.result() for f in [threads.submit(new_id) for _ in range(20_000)]]
-    assert len(set(made)) == 20_000
+        new_ids = [f.result() for f in [threads.submit(new_id) for _ in range(20_000)]]
+    assert len(set(new_ids)) == 20_000
 
 
 def test_a_clock_that_goes_back_does_not_make_ids_go_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Axe: what the accessibility checker says of a page, in light and in dark."""
+"""Axe: the accessibility checker, run on a page in light and in dark."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 async def axe_finds_nothing(page: Page) -> None:
     for scheme in SCHEMES:
         await page.emulate_media(color_scheme=scheme)
-        found = (await cast(Any, Axe()).run(page)).response
-        assert found["violations"] == [], (scheme, found["violations"])
+        report = (await cast(Any, Axe()).run(page)).response
+        assert report["violations"] == [], (scheme, report["violations"])

@@ -1,6 +1,6 @@
 """Browser: a real Chromium, driven by Playwright.
 
-Where there is none and none can be installed, the tests are skipped, and say what to do.
+Without Chromium the tests are skipped, with a message that says how to install it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tests.support.debian import missing, program
 
 def find_chromium() -> str:
     """Return the program, or skip the test."""
-    if (found := program("chromium")) is None:
+    if (path := program("chromium")) is None:
         pytest.skip(f"DASHBOARD NOT TESTED IN A BROWSER: {missing('chromium')}")
-    return found
+    return path
 
 
 @asynccontextmanager

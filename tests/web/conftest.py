@@ -1,4 +1,4 @@
-"""What tests of the dashboard may ask for: a browser, a page that is let in, an HTTP client."""
+"""Fixtures of the dashboard tests: a browser, a logged-in page, an HTTP client."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from howdah import Queue
 from howdah.web import dashboard
 from howdah.web.access.throttle import Throttle
 from tests.web.browser import started
-from tests.web.serving import Served, anybody, served, stop_hands
+from tests.web.serving import Served, open_access, served, stop_bulk_tasks
 
-expect.set_options(timeout=20_000)  # on a busy machine an open page is drawn seldom, by design
+expect.set_options(timeout=20_000)  # live pages are drawn less often on a busy machine
 
 
 @pytest.fixture
 async def queue(queue: Queue) -> AsyncGenerator[Queue]:
-    """The test's queue; no dashboard works on it any more when it goes."""
+    """The queue of the test; all bulk tasks on it are cancelled at the end."""
     yield queue
-    await stop_hands()
+    await stop_bulk_tasks()
 
 
 @pytest.fixture(autouse=True)
 def wrong_tokens_are_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How long a wrong token waits is tested in test_access.py, with a clock that is moved."""
+    """Do not delay wrong tokens; test_access.py tests the delay with a fake clock."""
 
     async def at_once(_: float) -> None:
         pass
@@ -43,26 +43,26 @@ async def browser() -> AsyncGenerator[Browser]:
 @pytest.fixture
 async def web(queue: Queue) -> AsyncGenerator[Served]:
     """The dashboard of the test's queue, on a port."""
-    async with served(queue) as where:
-        yield where
+    async with served(queue) as running:
+        yield running
 
 
 @pytest.fixture
 async def page(browser: Browser, web: Served) -> AsyncGenerator[Page]:
-    """A browser's page that has come in by the link; whatever goes wrong in it fails the test."""
-    wrong: list[str] = []
+    """A logged-in page of a browser; an error in it fails the test."""
+    errors: list[str] = []
     page = await browser.new_page()
-    page.on("pageerror", lambda error: wrong.append(f"script: {error}"))
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    await page.goto(web.entrance)
+    page.on("pageerror", lambda error: errors.append(f"script: {error}"))
+    page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    await page.goto(web.login_link)
     yield page
     await page.close()
-    assert wrong == []
+    assert errors == []
 
 
 @pytest.fixture
 async def client(queue: Queue) -> AsyncGenerator[httpx.AsyncClient]:
-    """HTTP to the dashboard without a server between; whoever asks is let in."""
-    transport = httpx.ASGITransport(dashboard(queue, access=anybody()))
+    """An HTTP client of the dashboard without a server; every request is authenticated."""
+    transport = httpx.ASGITransport(dashboard(queue, access=open_access()))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client

@@ -1,4 +1,4 @@
-"""Forms: send what a form of a page would send."""
+"""Forms: send a form as a page would send it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import httpx
 async def send(
     client: httpx.AsyncClient, path: str, fields: list[tuple[str, str]] | None = None
 ) -> httpx.Response:
-    """Send a form with the pledge that a page of the same dashboard carries."""
-    shown = (await client.get("/jobs")).text
-    pledge = shown.split('name="howdah-pledge" content="')[1].split('"')[0]
-    data: dict[str, list[str]] = {"pledge": [pledge]}
+    """Send a form with the CSRF token of a page."""
+    html = (await client.get("/jobs")).text
+    csrf_token = html.split('name="howdah-csrf-token" content="')[1].split('"')[0]
+    data: dict[str, list[str]] = {"csrf_token": [csrf_token]}
     for name, value in fields or []:
         data.setdefault(name, []).append(value)
     return await client.post(path, data=data)
 
 
-def told(answer: httpx.Response) -> str:
-    """Return what an action says on the page that it leads to."""
+def flash_text(answer: httpx.Response) -> str:
+    """Return the flash message of an action."""
     assert answer.status_code == 303, answer.text
-    return httpx.QueryParams(f"said={answer.cookies['howdah_said']}")["said"]
+    return httpx.QueryParams(f"flash={answer.cookies['howdah_flash']}")["flash"]

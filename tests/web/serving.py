@@ -1,4 +1,4 @@
-"""Serving: a dashboard on a port of this machine, in the loop of the test."""
+"""Serving: a dashboard on a port of this machine, in the event loop of the test."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from howdah import Queue
-from howdah.web import Mine, OneTimeLink, dashboard
+from howdah.web import AppAccess, OneTimeLink, dashboard
 from howdah.web.serve import address, bind
 
 
 class Served:
-    """Where a dashboard can be opened."""
+    """The URL of a running dashboard."""
 
     def __init__(self, url: str, link: OneTimeLink | None) -> None:
         self.url = url
         self._link = link
 
     @property
-    def entrance(self) -> str:
-        """The link that lets a browser in once."""
+    def login_link(self) -> str:
+        """The one-time link."""
         assert self._link is not None
         return self.url + self._link.path
 
 
 @asynccontextmanager
 async def served(queue: Queue, **options: Any) -> AsyncGenerator[Served]:
-    """Serve the dashboard of a queue; by default whoever has the one-time link gets in."""
+    """Serve the dashboard of a queue; by default with a one-time link."""
     access = options.pop("access", None) or OneTimeLink()
     app = dashboard(queue, access=access, **options)
     async with served_app(app) as url:
@@ -44,28 +44,28 @@ async def served_app(app: ASGIApp) -> AsyncGenerator[str]:
     """Serve any app; yields its address."""
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
-    with bind("127.0.0.1", 0) as door:
-        serving = asyncio.create_task(server._serve([door]))  # pyright: ignore[reportPrivateUsage]
+    with bind("127.0.0.1", 0) as listener:
+        serving = asyncio.create_task(server._serve([listener]))  # pyright: ignore[reportPrivateUsage]
         try:
-            yield address(door)
+            yield address(listener)
         finally:
             server.should_exit = True
             await serving
 
 
-def hands() -> list[asyncio.Task[None]]:
-    """Return those inside dashboards that look for bulk jobs, or run them."""
+def bulk_tasks() -> list[asyncio.Task[None]]:
+    """Return the tasks of dashboards that run bulk jobs."""
     return [task for task in asyncio.all_tasks() if task.get_name() == "howdah-web-bulk"]
 
 
-async def stop_hands() -> None:
-    """End them, also those of a dashboard that nobody tells that it stops."""
-    left = hands()
-    for task in left:
+async def stop_bulk_tasks() -> None:
+    """Cancel these tasks, also those of a dashboard that was never shut down."""
+    tasks = bulk_tasks()
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def anybody() -> Mine:
-    """Access for tests that are not about access."""
-    return Mine(lambda _: os.environ.get("USER") or "somebody")
+def open_access() -> AppAccess:
+    """Admit every request; for tests that are not about access."""
+    return AppAccess(lambda _: os.environ.get("USER") or "somebody")

@@ -1,4 +1,4 @@
-"""The line that tells a job from others is bounded and harmless, whatever the payload is."""
+"""The brief text of a job is one short, printable line for any payload."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from howdah.observe.brief import Brief
 from howdah.text.printable import one_line
-from howdah.web.brief import LONGEST, line
+from howdah.web.brief import LONGEST, brief_text
 from tests.fuzz.budget import examples
 
 values = some.recursive(
@@ -23,18 +23,20 @@ values = some.recursive(
 @given(data=some.dictionaries(some.text(), values), label=some.none() | some.text(max_size=250))
 @examples(100)
 def test_any_payload_and_label_make_one_bounded_line(data: object, label: str | None) -> None:
-    made = line(Brief(json.dumps(data), label), frozenset({"token"}))
-    for said in (made.text, made.payload):
-        assert len(said) <= LONGEST
-        assert one_line(said) == " ".join(said.split())
+    brief = brief_text(Brief(json.dumps(data), label), frozenset({"token"}))
+    for text in (brief.text, brief.payload):
+        assert len(text) <= LONGEST
+        assert one_line(text) == " ".join(text.split())
 
 
 @given(data=some.dictionaries(some.sampled_from(["token", "Token", "a"]), values))
 @examples(100)
 def test_hidden_fields_stay_hidden_in_every_label(data: dict[str, object]) -> None:
-    made = line(Brief(json.dumps(data | {"TOKEN": "s3cret"}), "{TOKEN}"), frozenset({"token"}))
-    assert made.text == "•••"
-    assert "s3cret" not in made.payload
+    brief = brief_text(
+        Brief(json.dumps(data | {"TOKEN": "s3cret"}), "{TOKEN}"), frozenset({"token"})
+    )
+    assert brief.text == "•••"
+    assert "s3cret" not in brief.payload
 
 
 @pytest.mark.parametrize(
@@ -51,17 +53,17 @@ def test_hidden_fields_stay_hidden_in_every_label(data: dict[str, object]) -> No
         ("{big}", "100000000000000000000"),
     ],
 )
-def test_a_label_is_names_of_fields_and_nothing_else(label: str, text: str) -> None:
+def test_a_label_can_only_name_fields(label: str, text: str) -> None:
     data = '{"a": 1, "big": 100000000000000000000, "nested": {"x": 2}}'
-    assert line(Brief(data, label), frozenset()).text == text
+    assert brief_text(Brief(data, label), frozenset()).text == text
 
 
 @pytest.mark.parametrize(
     "data", ["[" * 900 + "]" * 900, '{"a": ' + "[" * 900 + "]" * 900 + "}", "7", '""', "{}"]
 )
-def test_strange_documents_are_shown_as_far_as_they_can(data: str) -> None:
-    assert len(line(Brief(data, "{a}"), frozenset({"x"})).text) < 10
+def test_unusual_documents_give_a_short_text(data: str) -> None:
+    assert len(brief_text(Brief(data, "{a}"), frozenset({"x"})).text) < 10
 
 
-def test_where_nothing_was_read_nothing_is_shown() -> None:
-    assert line(None, frozenset()).text == ""
+def test_without_a_brief_the_text_is_empty() -> None:
+    assert brief_text(None, frozenset()).text == ""

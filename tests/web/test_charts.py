@@ -1,4 +1,4 @@
-"""Charts: drawn by the server for any history, told in words and as a table, and live."""
+"""Charts: drawn for any history, described in words and as a table, and updated live."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from starlette.requests import Request
 
 from howdah import Queue
 from howdah.observe import Count, OverTime, Point, Range, Times
+from howdah.web.cache import LIVE
 from howdah.web.charts import Chart, charts, compact, linear_scale, log_scale
-from howdah.web.desk import Desk, Settings
-from howdah.web.pages.history import look
-from howdah.web.recent import LIVE
-from tests.web.asked import Asked
+from howdah.web.context import DashboardContext, Settings
+from howdah.web.pages.history import load
 from tests.web.axe import axe_finds_nothing
-from tests.web.serving import Served, anybody, served
+from tests.web.recorded_queries import RecordedQueries
+from tests.web.serving import Served, open_access, served
 
 NOW = datetime(2026, 3, 29, 12, 34, 56, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>\"'&/\\ {{ 7*7 }} é"
@@ -40,25 +40,25 @@ _count = range
 
 def measured(jobs: int, seconds: float = 0.02, **more: object) -> dict[str, object]:
     times = Times(jobs, timedelta(seconds=seconds), timedelta(seconds=30 * seconds), timedelta())
-    found = {"minutes": 1, "completed": jobs, "failed": 0, "retried": jobs // 10}
-    return {**found, "waiting": Count(jobs), "pickup": times, "run": times, **more}
+    point = {"minutes": 1, "completed": jobs, "failed": 0, "retried": jobs // 10}
+    return {**point, "waiting": Count(jobs), "pickup": times, "run": times, **more}
 
 
-def drawn(seen: OverTime) -> dict[str, Chart]:
-    """Draw, and see that each chart is well-formed XML whose numbers are all finite."""
-    made = {chart.id: chart for chart in charts(seen)}
-    assert list(made) == ["throughput", "failures", "waiting", "pickup", "run"]
-    for chart in made.values():
+def drawn(history: OverTime) -> dict[str, Chart]:
+    """Draw the charts; check that each is well-formed XML with finite numbers."""
+    by_id = {chart.id: chart for chart in charts(history)}
+    assert list(by_id) == ["throughput", "failures", "waiting", "pickup", "run"]
+    for chart in by_id.values():
         root = ElementTree.fromstring(str(chart.svg))
         assert root.get("role") == "img"
         assert root.get("aria-label")
         for element in root.iter():
             for name in ("d", "x", "y", "cx", "cy"):
-                said = element.get(name, "")
-                assert not re.search("nan|inf|e[+-]", said), (name, said)
-                if name != "d" and said:
-                    assert -1 <= float(said) <= 401
-    return made
+                value = element.get(name, "")
+                assert not re.search("nan|inf|e[+-]", value), (name, value)
+                if name != "d" and value:
+                    assert -1 <= float(value) <= 401
+    return by_id
 
 
 def ends(chart: Chart) -> list[str]:
@@ -74,7 +74,7 @@ def ticks(chart: Chart) -> list[str]:
 
 
 @pytest.mark.parametrize("range", list(Range))
-def test_a_history_of_nothing_says_so(range: Range) -> None:
+def test_an_empty_history_shows_a_message(range: Range) -> None:
     for chart in drawn(history(range, lambda _: {})).values():
         assert "nothing was measured yet" in chart.svg
         assert 'class="gap"' in chart.svg
@@ -89,10 +89,10 @@ def test_one_point_all_equal_and_extremes_are_drawn(
 ) -> None:
     drawn(history(range, lambda _: measured(jobs, seconds)))
     for only in (0, range.points // 2, range.points - 1):
-        made = drawn(
+        by_id = drawn(
             history(range, lambda n, only=only: measured(jobs, seconds) if n == only else {})
         )
-        assert "h0" in made["throughput"].svg, "a point that stands alone is a dot"
+        assert "h0" in by_id["throughput"].svg, "a single point is drawn as a dot"
 
 
 def test_any_mix_is_drawn() -> None:
@@ -103,84 +103,84 @@ def test_any_mix_is_drawn() -> None:
         def point(_: int) -> dict[str, object]:
             if chance.random() < 0.3:
                 return {}
-            found = measured(chance.choice([0, 1, 3, 10**9]), 10 ** chance.uniform(-9, 9))
+            values = measured(chance.choice([0, 1, 3, 10**9]), 10 ** chance.uniform(-9, 9))
             if chance.random() < 0.3:
-                found["waiting"] = chance.choice([None, Count(100_000, True)])
+                values["waiting"] = chance.choice([None, Count(100_000, True)])
             if chance.random() < 0.3:
-                found["run"] = Times()
-            return found
+                values["run"] = Times()
+            return values
 
         drawn(history(which, point))
 
 
-def test_what_nobody_measured_is_a_gap_and_not_a_zero() -> None:
+def test_missing_measures_are_a_gap_and_not_a_zero() -> None:
     away = range(20, 40)
-    made = drawn(history(Range.HOUR, lambda n: {} if n in away else measured(60)))
-    line = re.findall(r'class="line one" d="([^"]*)"', str(made["throughput"].svg))[0]
+    by_id = drawn(history(Range.HOUR, lambda n: {} if n in away else measured(60)))
+    line = re.findall(r'class="line one" d="([^"]*)"', str(by_id["throughput"].svg))[0]
     assert line.count("M") == 2, "the line is broken"
-    assert made["throughput"].svg.count('class="gap"') == 1
-    assert "no worker was running" in made["throughput"].svg
+    assert by_id["throughput"].svg.count('class="gap"') == 1
+    assert "no worker was running" in by_id["throughput"].svg
     late = drawn(history(Range.HOUR, lambda n: {} if n > 57 else measured(60)))
     assert 'class="gap"' not in late["throughput"].svg, "minutes that are not folded yet"
 
 
 def test_an_idle_hour_is_a_line_at_zero() -> None:
-    made = drawn(history(Range.HOUR, lambda _: {**measured(0), "pickup": Times(), "run": Times()}))
-    assert ticks(made["throughput"]) == ["0", "1"]
-    assert (made["throughput"].most, made["waiting"].most) == ("none", "none")
-    assert "no attempt ended" in made["run"].svg
+    by_id = drawn(history(Range.HOUR, lambda _: {**measured(0), "pickup": Times(), "run": Times()}))
+    assert ticks(by_id["throughput"]) == ["0", "1"]
+    assert (by_id["throughput"].most, by_id["waiting"].most) == ("none", "none")
+    assert "no attempt ended" in by_id["run"].svg
 
 
-# ── what they say ──
+# ── labels ──
 
 
-def test_rates_are_told_in_the_unit_that_fits() -> None:
+def test_rates_are_shown_in_a_fitting_unit() -> None:
     units = {
         10: "completed per minute",
         10_000: "completed per second",
     }
     for jobs, unit in units.items():
-        made = drawn(history(Range.HOUR, lambda _, jobs=jobs: measured(jobs)))
-        assert made["throughput"].unit == unit
+        by_id = drawn(history(Range.HOUR, lambda _, jobs=jobs: measured(jobs)))
+        assert by_id["throughput"].unit == unit
     slow = drawn(history(Range.WEEK, lambda _: measured(1, minutes=120)))["throughput"]
     assert (slow.unit, ends(slow)) == ("completed per hour", ["0.5"])
     fast = drawn(history(Range.HOUR, lambda _: measured(10_000)))["throughput"]
     assert ends(fast) == ["167"]
 
 
-def test_the_newest_and_the_largest_value_are_told() -> None:
-    made = drawn(history(Range.HOUR, lambda n: measured(50 if n == 30 else 20)))
-    assert ends(made["throughput"]) == ["20"]
-    assert made["throughput"].most == "most: 50, 30 min ago"
-    assert ends(made["pickup"]) == ["p50 20 ms", "p99 600 ms"] or ends(made["pickup"]) == [
+def test_the_newest_and_the_largest_value_are_shown() -> None:
+    by_id = drawn(history(Range.HOUR, lambda n: measured(50 if n == 30 else 20)))
+    assert ends(by_id["throughput"]) == ["20"]
+    assert by_id["throughput"].most == "most: 50, 30 min ago"
+    assert ends(by_id["pickup"]) == ["p50 20 ms", "p99 600 ms"] or ends(by_id["pickup"]) == [
         "p99 600 ms",
         "p50 20 ms",
     ]
     assert (
         'aria-label="Throughput, completed per minute, last hour: newest 20, most: 50, 30 min'
-        in (made["throughput"].svg)
+        in (by_id["throughput"].svg)
     )
-    assert "<title>Sun 12:33 UTC: 20</title>" in made["throughput"].svg
+    assert "<title>Sun 12:33 UTC: 20</title>" in by_id["throughput"].svg
     capped = drawn(history(Range.DAY, lambda _: measured(1, waiting=Count(100_000, True))))
     assert capped["waiting"].most.startswith("most: 100k+, ")
 
 
 def test_labels_do_not_cover_each_other() -> None:
     same = Times(5, timedelta(seconds=1), timedelta(seconds=1.01), timedelta(seconds=1))
-    made = drawn(history(Range.HOUR, lambda _: measured(5, pickup=same)))
-    at = [float(y) for y in re.findall(r'class="end [^>]* y="([\d.]+)"', str(made["pickup"].svg))]
+    by_id = drawn(history(Range.HOUR, lambda _: measured(5, pickup=same)))
+    at = [float(y) for y in re.findall(r'class="end [^>]* y="([\d.]+)"', str(by_id["pickup"].svg))]
     assert abs(at[0] - at[1]) >= 13
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [
         *((0, "0"), (0.0001, "1e-04"), (0.25, "0.25"), (7, "7"), (9.96, "9.96"), (42.5, "42.5")),
         *((999, "999"), (999.9, "1k"), (4200, "4.2k"), (123_456, "123k"), (1e12, "1T")),
     ],
 )
-def test_numbers_are_short(value: float, said: str) -> None:
-    assert compact(value) == said
+def test_numbers_are_short(value: float, text: str) -> None:
+    assert compact(value) == text
 
 
 def test_ticks_are_round_and_hold_every_value() -> None:
@@ -203,7 +203,7 @@ def test_ticks_are_round_and_hold_every_value() -> None:
 # ── on the pages ──
 
 
-async def remembered(queue: Queue, *types: str) -> None:
+async def store_history(queue: Queue, *types: str) -> None:
     """Write a week of history, of all types together and of these."""
     await queue.store.fetch(
         """
@@ -224,55 +224,55 @@ async def test_the_overview_and_a_type_show_five_charts_for_each_range(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     await queue.enqueue("letters")
-    await remembered(queue, "letters")
+    await store_history(queue, "letters")
     for path in ("/", "/types/letters"):
         for range in Range:
-            shown = (await client.get(path, params={"range": range})).text
-            assert shown.count('<svg class="chart"') == 5
-            assert shown.count('aria-current="true"') == 1
-            assert f'range={range}&amp;view=charts" aria-current="true"' in shown
-            assert f"last {range}:" in shown
-            assert "nothing was measured yet" not in shown
+            html = (await client.get(path, params={"range": range})).text
+            assert html.count('<svg class="chart"') == 5
+            assert html.count('aria-current="true"') == 1
+            assert f'range={range}&amp;view=charts" aria-current="true"' in html
+            assert f"last {range}:" in html
+            assert "nothing was measured yet" not in html
         assert (await client.get(path)).text.count('<svg class="chart"') == 5
 
 
-async def test_the_same_numbers_stand_in_a_table(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_a_table_shows_the_same_numbers(client: httpx.AsyncClient, queue: Queue) -> None:
     await queue.enqueue("letters")
-    await remembered(queue, "letters")
-    shown = (await client.get("/types/letters?range=day&view=table")).text
-    assert '<svg class="chart"' not in shown
-    assert shown.count("data-local") >= 96
-    assert "Show as charts" in shown
+    await store_history(queue, "letters")
+    html = (await client.get("/types/letters?range=day&view=table")).text
+    assert '<svg class="chart"' not in html
+    assert html.count("data-local") >= 96
+    assert "Show as charts" in html
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "query",
     ["range=month", "range=", "view=pie", "range=%00", "range=<script>", "range=" + "x" * 999],
 )
-async def test_a_range_that_there_is_not_is_told(
-    client: httpx.AsyncClient, queue: Queue, wrong: str
+async def test_an_unknown_range_is_refused(
+    client: httpx.AsyncClient, queue: Queue, query: str
 ) -> None:
     await queue.enqueue("letters")
     for path in ("/", "/types/letters"):
-        refused = await client.get(f"{path}?{wrong}")
+        refused = await client.get(f"{path}?{query}")
         assert refused.status_code == 400
-        assert " is one of " in refused.text
+        assert "choose one of " in refused.text
         assert "<script>" not in refused.text
 
 
 async def test_a_hostile_name_is_text(client: httpx.AsyncClient, queue: Queue) -> None:
     await queue.enqueue(HOSTILE)
-    await remembered(queue, HOSTILE)
-    shown = await client.get(f"/types/{quote(HOSTILE)}")
-    assert shown.status_code == 200
-    assert "<script>alert" not in shown.text
-    assert shown.text.count('<svg class="chart"') == 5
-    link = re.findall(r'href="([^"]*range=week[^"]*)"', shown.text)[0].replace("&amp;", "&")
+    await store_history(queue, HOSTILE)
+    answer = await client.get(f"/types/{quote(HOSTILE)}")
+    assert answer.status_code == 200
+    assert "<script>alert" not in answer.text
+    assert answer.text.count('<svg class="chart"') == 5
+    link = re.findall(r'href="([^"]*range=week[^"]*)"', answer.text)[0].replace("&amp;", "&")
     again = await client.get(link)
     assert (again.status_code, again.text.count('<svg class="chart"')) == (200, 5)
 
 
-async def test_a_history_that_takes_too_long_costs_itself_alone(
+async def test_a_slow_history_query_does_not_break_the_page(
     queue: Queue, client: httpx.AsyncClient
 ) -> None:
     await queue.enqueue("letters")
@@ -281,53 +281,53 @@ async def test_a_history_that_takes_too_long_costs_itself_alone(
         "create view howdah.measure_history as select s.* from howdah.slow as s, pg_sleep(60)"
     )
     await queue.store.fetch("insert into howdah.slow (at, step, job_type) values (now(), '0', '')")
-    shown = (await client.get("/")).text
-    assert "The history took too long to look up" in shown
-    assert 'data-key="letters"' in shown
+    html = (await client.get("/")).text
+    assert "The query of the history took too long" in html
+    assert 'data-key="letters"' in html
 
 
-async def test_open_pages_do_not_look_at_the_history_with_every_drawing(
+async def test_live_updates_do_not_query_the_history_each_time(
     page: Page, web: Served, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howdah.web.recent.CHARTED", 600.0)
+    monkeypatch.setattr("howdah.web.cache.CHARTS_MAX_AGE", 600.0)
     await queue.enqueue("letters")
-    await remembered(queue, "letters")
+    await store_history(queue, "letters")
     await page.goto(f"{web.url}/?range=day")
     await expect(page.locator("svg.chart")).to_have_count(5)
-    asked = Asked(monkeypatch)
+    queries = RecordedQueries(monkeypatch)
     for n in range(2, 5):
         await queue.enqueue("letters")
         await expect(page.locator("tr[data-key=letters] td").first).to_have_text(str(n))
-    assert asked.times("howdah.scheduled_counts(") > 0
-    assert asked.times("howdah.measure_history") == 0
+    assert queries.times("howdah.scheduled_counts(") > 0
+    assert queries.times("howdah.measure_history") == 0
     await expect(page.locator("svg.chart")).to_have_count(5)
     await expect(page.locator(".ranges [aria-current]")).to_have_text("Day")
 
 
 async def test_charts_are_sent_again_only_when_they_changed(queue: Queue) -> None:
     await queue.enqueue("letters")
-    await remembered(queue, "letters")
-    desk = Desk(queue, Settings())
+    await store_history(queue, "letters")
+    context = DashboardContext(queue, Settings())
     opened = Request({"type": "http", "query_string": b"", LIVE: True})
-    first = await look(desk, opened, "/types/letters", "letters")
+    first = await load(context, opened, "/types/letters", "letters")
     assert (len(first.charts), first.same) == (5, False)
-    again = [await look(desk, opened, "/types/letters", "letters") for _ in range(3)]
-    assert [(one.charts, one.same) for one in again] == [([], True)] * 3
+    again = [await load(context, opened, "/types/letters", "letters") for _ in range(3)]
+    assert [(loaded.charts, loaded.same) for loaded in again] == [([], True)] * 3
     other = Request({"type": "http", "query_string": b"", LIVE: True})
-    assert not (await look(desk, other, "/types/letters", "letters")).same
+    assert not (await load(context, other, "/types/letters", "letters")).same
     loaded = Request({"type": "http", "query_string": b""})
     for _ in range(2):
-        assert not (await look(desk, loaded, "/types/letters", "letters")).same
+        assert not (await load(context, loaded, "/types/letters", "letters")).same
 
 
 async def test_a_new_point_is_drawn_on_an_open_page(
     page: Page, web: Served, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howdah.web.recent.CHARTED", 0.5)
+    monkeypatch.setattr("howdah.web.cache.CHARTS_MAX_AGE", 0.5)
     await queue.enqueue("letters")
     await page.goto(f"{web.url}/types/letters")
     await expect(page.locator("#chart-throughput")).to_contain_text("nothing was measured yet")
-    await remembered(queue, "letters")
+    await store_history(queue, "letters")
     await expect(page.locator("#chart-throughput .line")).to_have_count(1)
 
 
@@ -336,11 +336,11 @@ async def test_charts_fit_every_screen_and_axe_finds_nothing_in_both_themes(
     browser: Browser, queue: Queue, width: int
 ) -> None:
     await queue.enqueue("letters")
-    await remembered(queue, "letters")
-    async with served(queue, access=anybody()) as where:
+    await store_history(queue, "letters")
+    async with served(queue, access=open_access()) as running:
         page = await browser.new_page(viewport={"width": width, "height": 800})
         for query in ("", "?range=week", "?range=day&view=table"):
-            await page.goto(f"{where.url}/types/letters{query}")
+            await page.goto(f"{running.url}/types/letters{query}")
             assert await page.evaluate("document.documentElement.scrollWidth") <= width
             await axe_finds_nothing(page)
         await page.close()
@@ -348,10 +348,10 @@ async def test_charts_fit_every_screen_and_axe_finds_nothing_in_both_themes(
 
 async def test_charts_need_no_script(browser: Browser, queue: Queue) -> None:
     await queue.enqueue("letters")
-    await remembered(queue, "letters")
-    async with served(queue) as where:
+    await store_history(queue, "letters")
+    async with served(queue) as running:
         page = await browser.new_page(java_script_enabled=False)
-        await page.goto(where.entrance)
+        await page.goto(running.login_link)
         await page.get_by_role("link", name="Week").click()
         await expect(page.locator("svg.chart")).to_have_count(5)
         await expect(page.locator(".ranges [aria-current]")).to_have_text("Week")
@@ -363,15 +363,15 @@ async def test_charts_need_no_script(browser: Browser, queue: Queue) -> None:
 # ── the API ──
 
 
-async def test_the_api_tells_the_same(client: httpx.AsyncClient, queue: Queue) -> None:
-    await remembered(queue, "a/b")
+async def test_the_api_returns_the_same_history(client: httpx.AsyncClient, queue: Queue) -> None:
+    await store_history(queue, "a/b")
     for path, job_type in (("/measures", None), ("/types/a%2Fb/measures", "a/b")):
         for range in Range:
-            told = (await client.get(f"/api/v1{path}", params={"range": range})).json()
-            assert (told["range"], told["job_type"]) == (range, job_type)
-            assert told["step"] == range.step.total_seconds()
-            assert len(told["points"]) == range.points
-            known = [point for point in told["points"] if point["completed"] is not None]
+            history = (await client.get(f"/api/v1{path}", params={"range": range})).json()
+            assert (history["range"], history["job_type"]) == (range, job_type)
+            assert history["step"] == range.step.total_seconds()
+            assert len(history["points"]) == range.points
+            known = [point for point in history["points"] if point["completed"] is not None]
             assert len(known) >= 55
             assert 0 < known[5]["run"]["p50"] < 1
             assert known[5]["waiting"]["more"] is False

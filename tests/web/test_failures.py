@@ -1,4 +1,4 @@
-"""Failures: the same errors together, honestly counted, and retried as a group."""
+"""Failures: equal errors form a group with its exact count, and are retried as a group."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def groups(html: str) -> list[str]:
 async def test_a_failing_group_is_retried_and_completes(
     page: Page, web: Served, queue: Queue
 ) -> None:
-    well = False
+    repaired = False
 
     @queue.job(max_attempts=1)
     async def letters(n: int) -> int:
-        if not well:
+        if not repaired:
             raise ConnectionError(f"no answer from 10.0.0.{n}")
         return n
 
@@ -57,20 +57,20 @@ async def test_a_failing_group_is_retried_and_completes(
         await expect(group).to_contain_text("no answer from 10.0.0.")
         await axe_finds_nothing(page)
 
-        asked: list[str] = []
+        questions: list[str] = []
 
         async def agree(dialog: Dialog) -> None:
-            asked.append(dialog.message)
+            questions.append(dialog.message)
             await dialog.accept()
 
         page.on("dialog", agree)
-        well = True
+        repaired = True
         await group.get_by_role("button", name="Retry the group (3)").click()
         await expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}$"))
         await eventually(
             lambda: all_are(handles, State.COMPLETED), "the jobs of the group complete"
         )
-        assert asked == ["Put 3 failed letters jobs back in line? Each gets one more attempt."]
+        assert questions == ["Put 3 failed letters jobs back in line? Each gets one more attempt."]
         await page.goto(web.url + "/failures")
         await expect(page.get_by_role("listitem")).to_have_count(1)
         await expect(page.get_by_role("listitem")).to_contain_text("ValueError: lost")
@@ -121,9 +121,9 @@ async def test_errors_that_are_being_retried_are_shown_apart_from_failed_ones(
     assert "Retry the group" not in html  # they are retried by themselves
     assert "in 59m" in html
     links = re.findall(r'href="(/jobs\?[^"]*)"', html)
-    found = (await client.get(links[-1].replace("&amp;", "&"))).text
-    assert str(ids[0]) in found
-    assert str(ids[1]) not in found
+    jobs_html = (await client.get(links[-1].replace("&amp;", "&"))).text
+    assert str(ids[0]) in jobs_html
+    assert str(ids[1]) not in jobs_html
 
     await fail(queue, "letters", "no answer in 9 s")
     both = groups((await client.get("/failures")).text)
@@ -131,43 +131,51 @@ async def test_errors_that_are_being_retried_are_shown_apart_from_failed_ones(
     assert len(both) == 3
 
 
-async def test_one_type_alone(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_the_list_can_be_limited_to_one_type(client: httpx.AsyncClient, queue: Queue) -> None:
     await fail(queue, "letters", "lost")
     await fail(queue, "parcels", "lost")
-    one = (await client.get("/failures", params={"type": "letters"})).text
-    assert groups(one) == ["letters lost"]
-    none = (await client.get("/failures", params={"type": "nothing"})).text
-    assert groups(none) == []
-    assert "No nothing job has failed." in none
+    html = (await client.get("/failures", params={"type": "letters"})).text
+    assert groups(html) == ["letters lost"]
+    empty = (await client.get("/failures", params={"type": "nothing"})).text
+    assert groups(empty) == []
+    assert "No nothing job has failed." in empty
     assert (await client.get("/failures", params={"type": "a\0b"})).status_code == 400
 
 
-async def test_it_says_how_many_it_looked_at(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_the_page_shows_how_many_jobs_it_read(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
     await queue.store.fetch(
         "insert into howdah.jobs (job_type, status, last_error, completed_at, attempts) "
         "select 'letters', 'failed', 'lost ' || n, now(), 1 from generate_series(1, 2050) as n"
     )
     html = (await client.get("/failures")).text
-    assert "1 error in the newest 2,000 jobs that failed; older ones were not looked at." in html
+    assert "1 error in the newest 2,000 jobs that failed; older ones are not included." in html
     assert "Retry the group (2,000+)" in html
 
 
-async def test_the_link_to_its_jobs_finds_them_all(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_the_link_of_a_group_lists_all_its_jobs(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
     ids = await fail(queue, "let/ters", "no & answer in 3 s", "no & answer in 7 s", "other")
     html = (await client.get("/failures")).text
     links = re.findall(r'href="(/jobs\?[^"]*)"', html)
-    found = (await client.get(links[-1].replace("&amp;", "&"))).text
-    assert str(ids[0]) in found
-    assert str(ids[1]) in found
-    assert str(ids[2]) not in found
+    jobs_html = (await client.get(links[-1].replace("&amp;", "&"))).text
+    assert str(ids[0]) in jobs_html
+    assert str(ids[1]) in jobs_html
+    assert str(ids[2]) not in jobs_html
 
 
-async def test_half_a_group_is_not_retried(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_a_retry_needs_both_type_and_fingerprint(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
     (id,) = await fail(queue, "letters", "lost")
-    found = re.search(r'name="howdah-pledge" content="(\w+)"', (await client.get("/failures")).text)
-    assert found is not None
+    token = re.search(
+        r'name="howdah-csrf-token" content="(\w+)"', (await client.get("/failures")).text
+    )
+    assert token is not None
     for form in ({"type": "letters"}, {"fingerprint": "lost"}, {}):
-        answer = await client.post("/failures/retry", data={"pledge": found[1], **form})
+        answer = await client.post("/failures/retry", data={"csrf_token": token[1], **form})
         assert answer.status_code == 400
     assert (await queue.get(id)).status is State.FAILED
     assert (await observe.count(queue.store)).jobs == 1
@@ -181,4 +189,4 @@ async def test_jobs_without_an_error_are_shown_and_not_retried_as_a_group(
     html = (await client.get("/failures")).text
     assert "No error was given" in html
     assert "Retry the group" not in html
-    assert 'href="/jobs?' not in html  # a filter by no words would show more than the group
+    assert 'href="/jobs?' not in html  # an empty filter would show more jobs than the group

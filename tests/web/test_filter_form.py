@@ -1,4 +1,4 @@
-"""A filter is the same as a form, as a URL and in words; what does not fit is told at its field."""
+"""A filter as a form, as a URL and in words; an invalid value is reported at its field."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ALL = Filter(
 )
 
 
-def typed(**fields: str | list[str]) -> Form:
+def form_of(**fields: str | list[str]) -> Form:
     pairs = [
-        (name, one)
-        for name, said in fields.items()
-        for one in (said if isinstance(said, list) else [said])
+        (name, value)
+        for name, given in fields.items()
+        for value in (given if isinstance(given, list) else [given])
     ]
     return read(pairs, NOW, frozenset({"password"}))
 
@@ -38,15 +38,15 @@ def typed(**fields: str | list[str]) -> Form:
 def test_every_filter_survives_its_url() -> None:
     query = query_of(ALL)
     assert tuple(query) == FIELDS
-    form = typed(**query)
-    assert form.wrong == {}
+    form = form_of(**query)
+    assert form.invalid == {}
     assert form.filter == ALL
     assert query_of(Filter()) == {}
-    assert typed().filter == Filter()
+    assert form_of().filter == Filter()
 
 
-def test_times_are_said_from_now_or_exactly_and_mean_utc_unless_they_say_a_zone() -> None:
-    for said, meant in {
+def test_times_are_relative_or_exact_and_in_utc_unless_they_have_a_zone() -> None:
+    for text, expected in {
         "2h": NOW - timedelta(hours=2),
         "3 d": NOW - timedelta(days=3),
         "90m ago": NOW - timedelta(minutes=90),
@@ -55,12 +55,12 @@ def test_times_are_said_from_now_or_exactly_and_mean_utc_unless_they_say_a_zone(
         "2026-01-31 14:30:05 UTC": datetime(2026, 1, 31, 14, 30, 5, tzinfo=UTC),
         "2026-01-31T14:30+02:00": datetime(2026, 1, 31, 12, 30, tzinfo=UTC),
     }.items():
-        assert typed(created_from=said).filter.created_from == meant, said
+        assert form_of(created_from=text).filter.created_from == expected, text
 
 
 def test_priorities_have_names_and_numbers() -> None:
-    assert typed(priority="explicit").filter.priority == 150
-    assert typed(priority=" -2147483648 ").filter.priority == -(2**31)
+    assert form_of(priority="explicit").filter.priority == 150
+    assert form_of(priority=" -2147483648 ").filter.priority == -(2**31)
 
 
 @pytest.mark.parametrize(
@@ -82,29 +82,29 @@ def test_priorities_have_names_and_numbers() -> None:
         ("error", "\0", "NUL"),
     ],
 )
-def test_what_does_not_fit_is_told_at_its_field_and_kept_as_typed(
+def test_an_invalid_value_is_reported_at_its_field_and_kept_as_typed(
     field: str, value: str, part: str
 ) -> None:
-    form = typed(**{field: value, "worker_id": "w"})
-    assert part in form.wrong[field]
-    assert list(form.wrong) == [field]
-    assert form.one(field) == value
+    form = form_of(**{field: value, "worker_id": "w"})
+    assert part in form.invalid[field]
+    assert list(form.invalid) == [field]
+    assert form.first(field) == value
     assert form.filter == Filter(worker_id="w")
 
 
-def test_a_range_that_ends_before_it_begins_is_told() -> None:
-    assert "swap" in typed(attempts_from="3", attempts_to="2").wrong["attempts_to"]
-    assert "swap" in typed(created_from="1h", created_to="2h").wrong["created_to"]
-    assert typed(attempts_from="2", attempts_to="2").wrong == {}
+def test_a_range_that_ends_before_its_start_is_reported() -> None:
+    assert "swap" in form_of(attempts_from="3", attempts_to="2").invalid["attempts_to"]
+    assert "swap" in form_of(created_from="1h", created_to="2h").invalid["created_to"]
+    assert form_of(attempts_from="2", attempts_to="2").invalid == {}
 
 
-def test_nobody_can_guess_what_stands_under_a_hidden_key() -> None:
-    for said in ("Password=x", 'user={"a": [{"PASSWORD": "x"}]}'):
-        assert "hidden" in typed(payload=said).wrong["payload"]
-    assert typed(payload="user=password").wrong == {}
+def test_a_filter_on_a_redacted_key_is_refused() -> None:
+    for text in ("Password=x", 'user={"a": [{"PASSWORD": "x"}]}'):
+        assert "redacted" in form_of(payload=text).invalid["payload"]
+    assert form_of(payload="user=password").invalid == {}
 
 
-def test_a_filter_is_said_in_words() -> None:
+def test_a_filter_is_described_in_words() -> None:
     assert in_words(Filter()) == "all jobs"
     assert in_words(Filter(status=(State.FAILED,))) == "failed jobs"
     assert in_words(Filter(status=(State.FAILED,), job_type=("mail",))) == (
@@ -119,7 +119,7 @@ def test_a_filter_is_said_in_words() -> None:
         "created since 2026-01-31 14:30:00 UTC",
         "created before 2026-02-01 00:00:00 UTC",
         "“100% = bad” in the error",
-        "failed like “x <n>”",
+        "with an error like “x <n>”",
         "to = a=b in the payload",
         "n = 1.10 in the payload",
     ):

@@ -1,4 +1,4 @@
-"""Health: the doctor's findings, worst first, each with what it means and what to do."""
+"""Health: the checks of the doctor, worst first, each with its meaning and its remedy."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from howdah.web.pages.health import MEANINGS, title_of
 from tests.web.serving import Served
 
 
-async def test_all_is_well_is_said(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_a_healthy_queue_has_no_problem(client: httpx.AsyncClient, queue: Queue) -> None:
     @queue.job
     async def letters() -> None: ...
 
     async with queue.worker():
-        shown = (await client.get("/health")).text
-        found = await observe.examine(queue.store)
-    assert found.level is Level.FINE
-    assert f"{len(found.checks)} checks found no problem." in shown
+        html = (await client.get("/health")).text
+        health = await observe.examine(queue.store)
+    assert health.level is Level.FINE
+    assert f"{len(health.checks)} checks found no problem." in html
 
 
-async def test_every_check_of_the_doctor_is_there(client: httpx.AsyncClient, queue: Queue) -> None:
-    found = await observe.examine(queue.store)
-    shown = (await client.get("/health")).text
-    assert len(found.checks) > 8
-    for check in found.checks:
-        assert title_of(check.name) in shown
-        assert MEANINGS[check.name].split("'")[0] in shown
+async def test_every_check_of_the_doctor_is_shown(client: httpx.AsyncClient, queue: Queue) -> None:
+    health = await observe.examine(queue.store)
+    html = (await client.get("/health")).text
+    assert len(health.checks) > 8
+    for check in health.checks:
+        assert title_of(check.name) in html
+        assert MEANINGS[check.name].split("'")[0] in html
 
 
-async def test_the_sick_comes_first_with_what_to_do(
+async def test_failed_checks_come_first_with_their_remedy(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    await queue.enqueue("letters")  # and nobody works
-    shown = (await client.get("/health")).text
-    levels = re.findall(r'<li class="check (\w+)"', shown)
+    await queue.enqueue("letters")  # and no worker runs
+    html = (await client.get("/health")).text
+    levels = re.findall(r'<li class="check (\w+)"', html)
     assert levels[0] == "critical"
-    assert levels == sorted(levels, key=lambda word: -Level[word.upper()])
-    first = shown.split('<li class="check')[1]
+    assert levels == sorted(levels, key=lambda level: -Level[level.upper()])
+    first = html.split('<li class="check')[1]
     assert "0 workers are alive." in first
     assert "Start a worker: howdah worker MODULE:QUEUE." in first
-    assert "One check of" in shown
+    assert "One check of" in html
 
 
-def test_every_examination_says_why_it_is_made() -> None:
-    made = {**database.EXAMINATIONS, **tables.EXAMINATIONS, **workers.EXAMINATIONS}
-    assert made.keys() <= MEANINGS.keys()
+def test_every_check_has_a_meaning() -> None:
+    checks = {**database.EXAMINATIONS, **tables.EXAMINATIONS, **workers.EXAMINATIONS}
+    assert checks.keys() <= MEANINGS.keys()
 
 
-async def test_the_open_page_sees_the_queue_fall_ill_and_get_well(
+async def test_an_open_page_shows_a_new_problem_and_its_end(
     page: Page, web: Served, queue: Queue
 ) -> None:
     await page.goto(f"{web.url}/health")

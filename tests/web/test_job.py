@@ -1,4 +1,4 @@
-"""One job on one page: its life, its words, its numbers, and what can be done about it."""
+"""The page of a job: its history, its payload and result, and its actions."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ import pytest
 from playwright.async_api import Page, expect
 
 from howdah import Backoff, JobContext, Queue, observe
-from howdah.observe import Kind, Life, Span
-from howdah.observe.exact import exact
+from howdah.observe import JobHistory, Kind, Span
+from howdah.observe.raw import raw_job
 from howdah.states import State
 from howdah.web import dashboard, timeline
 from tests.support.waiting import eventually
 from tests.web.axe import axe_finds_nothing
-from tests.web.forms import send, told
-from tests.web.serving import Served, anybody
+from tests.web.forms import flash_text, send
+from tests.web.serving import Served, open_access
 
 BIG = "12345678901234567890123"
 DATA = f'{{"big": {BIG}, "price": 1.10, "card": {{"Number": "4111", "kind": "visa"}}}}'
 
 
-def seen(html: str) -> str:
-    """The words of a page as a reader sees them."""
+def visible_text(html: str) -> str:
+    """Return the visible text of a page."""
     return " ".join(unescape(re.sub(r"<[^>]*>", "", html.split("<main", 1)[1])).split())
 
 
-async def inserted(queue: Queue, data: str = DATA, job_type: str = "pay") -> UUID:
-    """Hand a job over as anybody may, by a plain INSERT."""
+async def insert_job(queue: Queue, data: str = DATA, job_type: str = "pay") -> UUID:
+    """Enqueue a job by a plain INSERT."""
     sql = "insert into howdah.jobs (job_type, data) values ($1, $2::jsonb) returning id"
     return (await queue.store.fetch(sql, job_type, data))[0][0]
 
 
-async def failed(queue: Queue, max_attempts: int = 1) -> UUID:
-    """Let a real worker fail with a job, as often as it may."""
+async def make_failed_job(queue: Queue, max_attempts: int = 1) -> UUID:
+    """Make a job whose every attempt fails in a real worker."""
 
     @queue.job(name="call", max_attempts=max_attempts, backoff=Backoff(timedelta()))
     async def call() -> None:
@@ -59,8 +59,8 @@ async def _is(queue: Queue, id: UUID, state: State) -> bool:
 async def test_numbers_are_shown_as_they_were_written(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    id = await inserted(queue)
-    text = seen((await client.get(f"/jobs/{id}")).text)
+    id = await insert_job(queue)
+    text = visible_text((await client.get(f"/jobs/{id}")).text)
     assert f'"big": {BIG}' in text
     assert '"price": 1.10' in text
     whole = await client.get(f"/jobs/{id}/data.json")
@@ -73,90 +73,92 @@ async def test_numbers_are_shown_as_they_were_written(
         id,
         '{"tip": 0.50}',
     )
-    ended = "update howdah.jobs set status = 'completed', result = $2::jsonb where id = $1"
-    await queue.store.fetch(ended, id, f'{{"sum": {BIG}, "rest": 2.50}}')
-    text = seen((await client.get(f"/jobs/{id}")).text)
+    complete = "update howdah.jobs set status = 'completed', result = $2::jsonb where id = $1"
+    await queue.store.fetch(complete, id, f'{{"sum": {BIG}, "rest": 2.50}}')
+    text = visible_text((await client.get(f"/jobs/{id}")).text)
     whole = await client.get(f"/jobs/{id}/result.json")
     for digits in (f'"sum": {BIG}', '"rest": 2.50'):
         assert digits in text
         assert digits in whole.text
     assert '"tip": 0.50' in text
     assert (await client.get(f"/jobs/{id}/secrets.json")).status_code == 404
-    found = await exact(queue.store, id)
-    assert f'"big": {BIG}' in found.data
+    stored = await raw_job(queue.store, id)
+    assert f'"big": {BIG}' in stored.data
 
 
-async def test_what_is_redacted_is_nowhere_on_the_page(queue: Queue) -> None:
+async def test_a_redacted_value_is_nowhere_on_the_page(queue: Queue) -> None:
     @queue.job
     async def pay(ctx: JobContext, big: Any, price: Any, card: Any) -> Any:
         await ctx.emit("paid", {"number": "4111"})
         return [{"NUMBER": "4111"}]
 
-    id = await inserted(queue)
+    id = await insert_job(queue)
     async with queue.worker():
         await queue.handle(id).result()
-    app = dashboard(queue, access=anybody(), redact=["number"])
+    app = dashboard(queue, access=open_access(), redact=["number"])
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         for path in ("", "/data.json", "/result.json"):
-            shown = (await client.get(f"/jobs/{id}{path}")).text
-            assert "4111" not in shown.replace(str(id), "")
-            assert "•••" in shown
+            html = (await client.get(f"/jobs/{id}{path}")).text
+            assert "4111" not in html.replace(str(id), "")
+            assert "•••" in html
         assert "visa" in (await client.get(f"/jobs/{id}")).text
 
 
-async def test_a_failed_job_tells_each_attempt_with_its_error_and_traceback(
+async def test_a_failed_job_shows_each_attempt_with_its_error_and_traceback(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    id = await failed(queue, max_attempts=2)
-    shown = (await client.get(f"/jobs/{id}")).text
-    text = seen(shown)
+    id = await make_failed_job(queue, max_attempts=2)
+    html = (await client.get(f"/jobs/{id}")).text
+    text = visible_text(html)
     assert "attempt 1, retried" in text
     assert "attempt 2, failed" in text
-    # at the top, and each once more in its traceback
+    # at the top, and once in each traceback
     assert text.count("ValueError: card 7 <was> refused") == 5
-    assert shown.count("<summary>Traceback</summary>") == 2
+    assert html.count("<summary>Traceback</summary>") == 2
     assert text.count('raise ValueError("card 7 <was> refused")') == 3
-    top = unescape(shown.split('id="failure"')[1].split("</section>")[0])
+    top = unescape(html.split('id="failure"')[1].split("</section>")[0])
     assert "ValueError: card 7 <was> refused" in top
     assert 'File "' in top
     assert 'raise ValueError("card 7 <was> refused")' in top
-    assert shown.index('id="failure"') < shown.index('id="actions"') < shown.index('id="life"')
+    assert html.index('id="failure"') < html.index('id="actions"') < html.index('id="history"')
     assert "Why?" not in text
-    links = dict(re.findall(r'<a href="([^"]*)">([^<]*)</a>', shown))
-    by_word = {word: unescape(link) for link, word in links.items()}
-    similar = await client.get(by_word["Similar failures"])
+    links = dict(re.findall(r'<a href="([^"]*)">([^<]*)</a>', html))
+    by_text = {text_of_link: unescape(link) for link, text_of_link in links.items()}
+    similar = await client.get(by_text["Similar failures"])
     assert f'<tr data-key="{id}"' in similar.text
     assert (
         '<tr data-key="'
-        not in (await client.get(by_word["Similar failures"].replace("refused", "lost"))).text
+        not in (await client.get(by_text["Similar failures"].replace("refused", "lost"))).text
     )
-    assert by_word["Jobs of this type"] == "/jobs?job_type=call"
-    assert 'href="/workers/web-1"' in shown
+    assert by_text["Jobs of this type"] == "/jobs?job_type=call"
+    assert 'href="/workers/web-1"' in html
 
 
-async def test_a_job_that_waits_says_why(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_a_waiting_job_shows_its_reason(client: httpx.AsyncClient, queue: Queue) -> None:
     id = (await queue.enqueue("pay")).id
-    text = seen((await client.get(f"/jobs/{id}")).text)
+    text = visible_text((await client.get(f"/jobs/{id}")).text)
     assert (await observe.why(queue.store, id)).sentence in text
     assert "No live worker knows the type pay" in text
 
 
-async def test_a_job_that_is_not_there_is_a_page_that_says_what_that_means(
+async def test_an_unknown_job_gives_a_page_with_an_explanation(
     client: httpx.AsyncClient,
 ) -> None:
     answer = await client.get(f"/jobs/{uuid4()}")
     assert answer.status_code == 404
-    assert "never committed, or pruned after its retention" in answer.text
+    assert "pruned after its retention" in answer.text
     answer = await client.get("/jobs/what")
     assert answer.status_code == 404
-    assert "is not the id of a job" in answer.text
+    assert "is no job id" in answer.text
 
 
-async def test_a_job_offers_what_its_state_allows(client: httpx.AsyncClient, queue: Queue) -> None:
-    waits = await inserted(queue)
+async def test_a_job_offers_the_actions_that_its_state_allows(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    waits = await insert_job(queue)
     later = (await queue.enqueue("pay", {}, delay=timedelta(hours=1))).id
-    bad = await failed(queue)
+    bad = await make_failed_job(queue)
     held = (await queue.enqueue("held")).id
     await queue.claim(["held"], 1, worker_id="w")
     gone = (await queue.enqueue("gone")).id
@@ -172,11 +174,11 @@ async def test_a_job_offers_what_its_state_allows(client: httpx.AsyncClient, que
         gone: {"requeue", "clone", "delete"},
         done: {"clone", "delete"},
     }.items():
-        shown = (await client.get(f"/jobs/{id}")).text
-        assert set(re.findall(rf'action="/jobs/{id}/([a-z-]+)"', shown)) == can
+        html = (await client.get(f"/jobs/{id}")).text
+        assert set(re.findall(rf'action="/jobs/{id}/([a-z-]+)"', html)) == can
 
 
-async def test_actions_do_what_they_say(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_each_action_changes_the_job(client: httpx.AsyncClient, queue: Queue) -> None:
     later = (await queue.enqueue("pay", {"n": 1}, delay=timedelta(hours=1))).id
     here = f"/jobs/{later}"
 
@@ -184,13 +186,14 @@ async def test_actions_do_what_they_say(client: httpx.AsyncClient, queue: Queue)
         return await send(client, f"{here}/{action}", list(fields.items()))
 
     answer = await act("run-now")
-    assert (told(answer), answer.headers["location"]) == ("1 job moved into line.", here)
+    assert (flash_text(answer), answer.headers["location"]) == ("1 job moved into line.", here)
     assert (
-        told(await act("run-now")) == "No job was moved into line; 1 job was not in a state for it."
+        flash_text(await act("run-now"))
+        == "No job was moved into line; 1 job was in a state that does not allow it."
     )
     await act("reprioritise", priority="7")
     assert (await queue.get(later)).priority == 7
-    assert "whole number" in told(await act("reprioritise", priority="first"))
+    assert "whole number" in flash_text(await act("reprioritise", priority="first"))
     answer = await act("clone")
     clone = await queue.get(UUID(answer.headers["location"].removeprefix("/jobs/")))
     assert clone.id != later
@@ -199,10 +202,10 @@ async def test_actions_do_what_they_say(client: httpx.AsyncClient, queue: Queue)
     assert ((await queue.get(later)).last_error or "").startswith("cancelled by ")
     await act("requeue")
     assert (await queue.get(later)).status is State.PENDING
-    assert "not in a state" in told(await act("delete"))
+    assert "does not allow it" in flash_text(await act("delete"))
     await act("cancel")
     answer = await act("delete")
-    assert (told(answer), answer.headers["location"]) == ("1 job deleted.", "/jobs")
+    assert (flash_text(answer), answer.headers["location"]) == ("1 job deleted.", "/jobs")
     assert (await client.get(here)).status_code == 404
     assert (await act("clone")).status_code == 404
     assert (await act("explode")).status_code == 400
@@ -211,34 +214,34 @@ async def test_actions_do_what_they_say(client: httpx.AsyncClient, queue: Queue)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-async def _life(queue: Queue, ran: timedelta, **job: Any) -> Life:
-    """A life as it would be after so long a run."""
-    life = await observe.life(queue.store, (await queue.enqueue("pay")).id)
+async def _history(queue: Queue, ran: timedelta, **job: Any) -> JobHistory:
+    """Return the history of a job that has run for this long."""
+    life = await observe.job_history(queue.store, (await queue.enqueue("pay")).id)
     at_work = {"status": State.RUNNING, "attempts": 1, "started_at": NOW - ran}
     return msgspec.structs.replace(
         life, at=NOW, job=msgspec.structs.replace(life.job, **{**at_work, **job})
     )
 
 
-async def test_the_time_left_is_told_only_when_it_can_be_known(queue: Queue) -> None:
+async def test_the_remaining_time_is_shown_only_when_it_can_be_estimated(queue: Queue) -> None:
     minute = timedelta(minutes=1)
-    left = timeline.left(await _life(queue, minute, progress=25))
-    assert left == timeline.Left("25.0% per minute", 3 * minute)
-    fast = timeline.left(await _life(queue, minute, progress=90))
+    remaining = timeline.remaining(await _history(queue, minute, progress=25))
+    assert remaining == timeline.Remaining("25.0% per minute", 3 * minute)
+    fast = timeline.remaining(await _history(queue, minute, progress=90))
     assert fast is not None
     assert fast.rate == "1.5% per second"
     for ran, job in (
         (minute, {"progress": 0}),
         (minute, {"progress": 1}),
         (minute, {"progress": 100}),
-        (minute, {"progress": 50, "attempts": 2}),  # it may be the progress of the first
+        (minute, {"progress": 50, "attempts": 2}),  # the progress may come from the first attempt
         (minute, {"progress": 50, "status": State.COMPLETED}),
         (timedelta(seconds=1), {"progress": 50}),
     ):
-        assert timeline.left(await _life(queue, ran, **job)) is None
+        assert timeline.remaining(await _history(queue, ran, **job)) is None
 
 
-def test_the_parts_of_a_life_are_as_wide_as_they_were_long() -> None:
+def test_the_width_of_a_span_is_proportional_to_its_duration() -> None:
     def span(kind: Kind, began: int, ended: int | None, outcome: str | None = None) -> Span:
         end = None if ended is None else NOW + timedelta(seconds=ended)
         return Span(kind=kind, began=NOW + timedelta(seconds=began), ended=end, outcome=outcome)
@@ -250,8 +253,8 @@ def test_the_parts_of_a_life_are_as_wide_as_they_were_long() -> None:
         span(Kind.RUNNING, 40, None),
     ]
     html = str(timeline.bar(spans, NOW + timedelta(seconds=100)))
-    widths = [float(one) for one in re.findall(r' width="([\d.]+)"', html)]
-    assert widths[1] >= timeline.LEAST - 1  # what was short is seen too
+    widths = [float(width) for width in re.findall(r' width="([\d.]+)"', html)]
+    assert widths[1] >= timeline.MIN_WIDTH - 1  # a short span is still visible
     rest = widths[0] - widths[1], widths[2] - widths[1], widths[3] - widths[1]
     assert rest[0] / rest[2] == pytest.approx(30 / 60, rel=0.01)
     assert rest[1] / rest[2] == pytest.approx(10 / 60, rel=0.01)
@@ -260,7 +263,7 @@ def test_the_parts_of_a_life_are_as_wide_as_they_were_long() -> None:
     assert "nothing yet" in str(timeline.bar([], NOW))
 
 
-async def test_progress_and_events_move_on_screen_without_loading_the_page_again(
+async def test_progress_and_events_appear_without_a_reload(
     page: Page, web: Served, queue: Queue
 ) -> None:
     steps: asyncio.Queue[int] = asyncio.Queue()
@@ -294,19 +297,19 @@ async def test_progress_and_events_move_on_screen_without_loading_the_page_again
         await expect(title).to_contain_text("completed")
         await expect(page.locator("#result")).to_contain_text('"litres": 7')
     await expect(page.locator("#why")).to_have_count(0)
-    await expect(page.get_by_text('"blue": true')).to_be_visible()  # still folded open
+    await expect(page.get_by_text('"blue": true')).to_be_visible()  # still unfolded
     assert await page.evaluate("window.marked")
     await axe_finds_nothing(page)
 
 
-async def test_a_job_is_steered_by_its_buttons(page: Page, web: Served, queue: Queue) -> None:
-    id = await failed(queue)
+async def test_the_buttons_of_a_job_work(page: Page, web: Served, queue: Queue) -> None:
+    id = await make_failed_job(queue)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.goto(f"{web.url}/jobs/{id}")
     await page.get_by_role("button", name="Copy").click()
     await expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == str(id)
-    trace = page.locator("#life").get_by_text("raise ValueError")
+    trace = page.locator("#history").get_by_text("raise ValueError")
     await expect(trace).to_be_hidden()
     await page.get_by_text("Traceback", exact=True).click()
     await expect(trace).to_be_visible()
@@ -321,4 +324,4 @@ async def test_a_job_is_steered_by_its_buttons(page: Page, web: Served, queue: Q
     await page.get_by_role("button", name="Clone").click()
     await expect(page.get_by_text("1 job cloned. This is the clone.")).to_be_visible()
     assert not page.url.endswith(str(id))
-    assert (await queue.get(id)).status is State.PENDING  # the question was answered with no
+    assert (await queue.get(id)).status is State.PENDING  # the dialog was dismissed

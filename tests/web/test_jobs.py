@@ -1,4 +1,4 @@
-"""The list of jobs: found by filter, page by page, and acted on by tick or by filter."""
+"""The list of jobs: filters, pages, and actions on selected or on all matching jobs."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from playwright.async_api import Page, expect
 from howdah import JobContext, Queue
 from howdah.states import State
 from howdah.web import dashboard
-from howdah.web.bulk import walk
+from howdah.web.bulk import job as bulk_job
 from howdah.web.pages import jobs as page_of_jobs
 from tests.support.database import Database
 from tests.support.waiting import eventually
-from tests.web.asked import Asked
 from tests.web.axe import axe_finds_nothing
-from tests.web.forms import send, told
-from tests.web.rows import row
-from tests.web.serving import Served, anybody
+from tests.web.forms import flash_text, send
+from tests.web.html_tables import row
+from tests.web.recorded_queries import RecordedQueries
+from tests.web.serving import Served, open_access
 
 ID = re.compile(r'<tr data-key="([0-9a-f-]{36})"')
 
 
 def ids(answer: httpx.Response) -> list[UUID]:
-    """The jobs of a list, in its order."""
+    """Return the ids of a list in its order."""
     assert answer.status_code == 200, answer.text
     return [UUID(id) for id in ID.findall(answer.text)]
 
 
 def links(answer: httpx.Response) -> dict[str, str]:
-    """The links of a page by their words."""
-    found = re.findall(r'<a [^>]*href="([^"]*)"[^>]*>([^<]*)</a>', answer.text)
-    return {words.strip(): unescape(href) for href, words in found}
+    """Return the links of a page by their text."""
+    pairs = re.findall(r'<a [^>]*href="([^"]*)"[^>]*>([^<]*)</a>', answer.text)
+    return {text.strip(): unescape(href) for href, text in pairs}
 
 
-async def failed(queue: Queue, error: str, job_type: str = "mail") -> UUID:
+async def make_failed_job(queue: Queue, error: str, job_type: str = "mail") -> UUID:
     handle = await queue.enqueue(job_type, {"n": 1})
     (claimed,) = await queue.claim([job_type], 1, worker_id="old-hand")
     await queue.fail(claimed, error, retry=False)
@@ -53,7 +53,7 @@ async def state(queue: Queue, id: UUID) -> State:
     return (await queue.get(id)).status
 
 
-async def test_a_row_says_what_a_job_is_and_how_it_fares(
+async def test_a_row_shows_the_state_and_progress_of_a_job(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     at_work = asyncio.Event()
@@ -63,15 +63,15 @@ async def test_a_row_says_what_a_job_is_and_how_it_fares(
         await ctx.progress(40, "second coat")
         await at_work.wait()
 
-    bad = await failed(queue, "no route\nto host")
+    bad = await make_failed_job(queue, "no route\nto host")
     due = await queue.enqueue("later", {}, delay=timedelta(hours=3), priority=77)
     handle = await paint.enqueue(room="hall")
     async with queue.worker(worker_id="w"):
         await eventually(lambda: _has_progress(queue, handle.id))
-        shown = (await client.get("/jobs")).text
+        listed = (await client.get("/jobs")).text
         at_work.set()
     html = {
-        kind: f"<table>{_head(shown)}{_row(shown, id)}</table>"
+        kind: f"<table>{_head(listed)}{_row(listed, id)}</table>"
         for kind, id in {"running": handle.id, "pending": due.id, "failed": bad}.items()
     }
     running = row(html["running"], "")
@@ -83,13 +83,13 @@ async def test_a_row_says_what_a_job_is_and_how_it_fares(
     assert running["Payload"] == "room: hall"
     assert running["Attempts"].endswith("1/7")
     assert running["Time"].startswith("runs ")
-    assert running["Progress"] == "40% 40% second coat"  # the first is for who sees no bar
+    assert running["Progress"] == "40% 40% second coat"  # the first is for screen readers
     pending = row(html["pending"], "")
     assert pending["Priority"].endswith("77")
     assert re.fullmatch(r"due in (3h|2h 59m)", pending["Time"])
-    ended = row(html["failed"], "")
-    assert ended["Error"] == "no route to host"
-    assert ended["Created"].endswith("ago")
+    failed_row = row(html["failed"], "")
+    assert failed_row["Error"] == "no route to host"
+    assert failed_row["Created"].endswith("ago")
 
 
 async def _has_progress(queue: Queue, id: UUID) -> bool:
@@ -104,41 +104,41 @@ def _row(html: str, id: UUID) -> str:
     return "<tr " + html.split(f'<tr data-key="{id}"')[1].split("</tr>")[0] + "</tr>"
 
 
-async def test_the_filter_of_the_url_is_the_filter_of_the_list(
+async def test_the_list_applies_the_filter_of_the_url(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    bad = await failed(queue, "Host 7 is gone")
-    other = await queue.enqueue("mail", {"to": "ann", "n": 2}, priority=5)
+    bad = await make_failed_job(queue, "Host 7 is gone")
+    second = await queue.enqueue("mail", {"to": "ann", "n": 2}, priority=5)
     third = await queue.enqueue("call", {"to": "bob"})
-    for query, found in {
-        "": [third.id, other.id, bad],
+    for query, expected in {
+        "": [third.id, second.id, bad],
         "status=failed": [bad],
-        "status=failed&status=pending&job_type=mail": [other.id, bad],
-        "job_type=call&job_type=mail": [third.id, other.id, bad],
-        "priority=5": [other.id],
+        "status=failed&status=pending&job_type=mail": [second.id, bad],
+        "job_type=call&job_type=mail": [third.id, second.id, bad],
+        "priority=5": [second.id],
         "worker_id=old-hand": [bad],
         "attempts_from=1": [bad],
-        "attempts_to=0": [third.id, other.id],
-        "created_from=1h": [third.id, other.id, bad],
+        "attempts_to=0": [third.id, second.id],
+        "created_from=1h": [third.id, second.id, bad],
         "created_to=1h": [],
         "error=host+7": [bad],
         "fingerprint=Host+%3Cn%3E+is+gone": [bad],
-        "payload=to%3Dann": [other.id],
-        "payload=to%3Dann&payload=n%3D2": [other.id],
+        "payload=to%3Dann": [second.id],
+        "payload=to%3Dann&payload=n%3D2": [second.id],
         "payload=to%3Dann&payload=n%3D3": [],
     }.items():
-        assert ids(await client.get(f"/jobs?{query}")) == found, query
+        assert ids(await client.get(f"/jobs?{query}")) == expected, query
 
 
-async def test_a_value_that_does_not_fit_is_told_at_its_field_and_nothing_typed_is_lost(
+async def test_an_invalid_value_is_reported_at_its_field_and_the_form_is_kept(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     await queue.enqueue("mail")
-    asked = {"priority": "<high>", "error": 'say "no"', "payload": "x", "status": "asleep"}
-    answer = await client.get("/jobs", params=asked)
+    query = {"priority": "<high>", "error": 'say "no"', "payload": "x", "status": "asleep"}
+    answer = await client.get("/jobs", params=query)
     assert ids(answer) == []
     text = unescape(answer.text)
-    assert "A priority is a whole number, which “<high>” is not." in text
+    assert "A priority must be a whole number, and “<high>” is not." in text
     assert "“x” has no =" in text
     assert "“asleep” is no state" in text
     assert 'value="&lt;high&gt;"' in answer.text
@@ -163,26 +163,26 @@ async def test_a_search_goes_to_the_job_the_type_or_the_errors(
     }.items():
         answer = await client.get("/jobs", params={"find": find})
         assert (answer.status_code, answer.headers["location"]) == (303, to), find
-    found = await client.get("/jobs?job_type=mail&find=mail")
-    assert links(found)["Look for it in errors instead"] == "/jobs?error=mail"
-    assert len(ids(found)) == 1
+    answer = await client.get("/jobs?job_type=mail&find=mail")
+    assert links(answer)["Search it in errors instead"] == "/jobs?error=mail"
+    assert len(ids(answer)) == 1
 
 
 async def test_a_search_finds_the_short_ids_that_the_list_shows(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     handles = [await queue.enqueue("mail") for _ in range(3)]
-    ended = await failed(queue, "x")
+    failed_id = await make_failed_job(queue, "x")
     listed = (await client.get("/jobs")).text
-    for id in (*(handle.id for handle in handles), ended):
-        shown = f"…{str(id)[-8:]}"
-        assert shown in listed
-        for find in (shown, shown[1:], shown[1:].upper(), str(id)[10:]):
+    for id in (*(handle.id for handle in handles), failed_id):
+        short_id = f"…{str(id)[-8:]}"
+        assert short_id in listed
+        for find in (short_id, short_id[1:], short_id[1:].upper(), str(id)[10:]):
             answer = await client.get("/jobs", params={"find": find})
             assert answer.headers.get("location") == f"/jobs/{id}", find
 
 
-async def test_a_part_of_an_id_that_fits_none_or_several_is_told(
+async def test_a_part_of_an_id_that_matches_none_or_several_is_reported(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     await queue.store.fetch(
@@ -194,7 +194,7 @@ async def test_a_part_of_an_id_that_fits_none_or_several_is_told(
     assert several.status_code == 400
     assert "01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c8e" in several.text
     assert (await client.get("/jobs", params={"find": "…ffffff"})).status_code == 404
-    # hex digits without a mark may be a part of an error, and fewer digits are words
+    # hex digits without "…" may be part of an error; a few digits are plain text
     for find in ("ffffff", "b7c8d"):
         answer = await client.get("/jobs", params={"find": find})
         assert answer.headers["location"] == f"/jobs?error={find}"
@@ -203,7 +203,7 @@ async def test_a_part_of_an_id_that_fits_none_or_several_is_told(
     assert answer.headers["location"] == "/jobs?job_type=5a6b7c8d&find=5a6b7c8d"
 
 
-async def test_rows_are_told_apart_by_their_payload_or_by_the_label_of_their_type(
+async def test_rows_show_their_payload_or_the_label_of_their_type(
     queue: Queue,
 ) -> None:
     @queue.job(label="order {order_id} of {customer} {token}")
@@ -212,7 +212,7 @@ async def test_rows_are_told_apart_by_their_payload_or_by_the_label_of_their_typ
     plain = await queue.enqueue(
         "mail", {"to": "ann", "n": 1.1, "deep": {"token": "s3cret", "a": [1]}}
     )
-    named = await queue.enqueue(
+    labelled = await queue.enqueue(
         "ship", {"order_id": 4711, "customer": "<b>Bo</b>\u202e", "token": "s3cret"}
     )
     half = await queue.enqueue("ship", {"order_id": 4712, "customer": "", "token": ""})
@@ -223,41 +223,41 @@ async def test_rows_are_told_apart_by_their_payload_or_by_the_label_of_their_typ
     await queue.pause("ship")
     async with queue.worker():  # which registers the label
         pass
-    async with _to(dashboard(queue, access=anybody(), redact=["token"])) as client:
-        shown = (await client.get("/jobs")).text
+    async with _client_of(dashboard(queue, access=open_access(), redact=["token"])) as client:
+        html = (await client.get("/jobs")).text
     cells = {
-        id: row(f"<table>{_head(shown)}{_row(shown, id)}</table>", "")["Payload"]
-        for id in (plain.id, named.id, half.id, long.id)
+        id: row(f"<table>{_head(html)}{_row(html, id)}</table>", "")["Payload"]
+        for id in (plain.id, labelled.id, half.id, long.id)
     }
     assert cells[plain.id] == "n: 1.1, to: ann, deep: {a: [1], token: •••}"
-    assert cells[named.id] == "order 4711 of <b>Bo</b>\\u202e •••"
+    assert cells[labelled.id] == "order 4711 of <b>Bo</b>\\u202e •••"
     assert cells[half.id] == "order 4712 of … …"
     assert cells[long.id].startswith("order 4713 of ccc")
-    assert "s3cret" not in shown
-    assert "<b>Bo" not in shown
+    assert "s3cret" not in html
+    assert "<b>Bo" not in html
     assert len(cells[long.id]) <= 100
 
 
-async def test_states_have_counts_that_are_kept_and_not_counted(
+async def test_the_counts_of_states_come_from_stored_counters(
     client: httpx.AsyncClient, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(3):
-        await failed(queue, "x")
-    await failed(queue, "x", "call")
+        await make_failed_job(queue, "x")
+    await make_failed_job(queue, "x", "call")
     await queue.enqueue("mail")
     await queue.enqueue("mail", delay=timedelta(hours=1))
-    asked = Asked(monkeypatch)
+    queries = RecordedQueries(monkeypatch)
     assert _counts(await client.get("/jobs")) == {"pending": "2", "failed": "4"}
-    assert asked.times("howdah.jobs ") == 1  # the page itself, which looks at so many at most
+    assert queries.times("howdah.jobs ") == 1  # the list itself, with its limit of rows
     assert _counts(await client.get("/jobs?job_type=mail")) == {"pending": "2", "failed": "3"}
     answer = await client.get("/jobs?job_type=mail&error=x")
-    assert _counts(answer) == {}  # nobody has kept those
+    assert _counts(answer) == {}  # there is no stored count for a filter
     assert links(answer)["failed"] == "/jobs?job_type=mail&error=x&status=failed"
 
 
 def _counts(answer: httpx.Response) -> dict[str, str]:
-    found = re.findall(r'>(\w+) <span class="count">([^<]*)</span>', answer.text)
-    return {state: count for state, count in found if count != "0"}
+    pairs = re.findall(r'>(\w+) <span class="count">([^<]*)</span>', answer.text)
+    return {state: count for state, count in pairs if count != "0"}
 
 
 async def test_pages_go_back_and_forth_without_gap_or_repetition_and_only_the_first_is_live(
@@ -267,9 +267,9 @@ async def test_pages_go_back_and_forth_without_gap_or_repetition_and_only_the_fi
     first = await client.get("/jobs?status=pending")
     second = await client.get(links(first)["Older"])
     third = await client.get(links(second)["Older"])
-    seen = [*ids(first), *ids(second), *ids(third)]
-    assert len(seen) == len(set(seen)) == 110
-    assert seen == sorted(seen, reverse=True)
+    listed = [*ids(first), *ids(second), *ids(third)]
+    assert len(listed) == len(set(listed)) == 110
+    assert listed == sorted(listed, reverse=True)
     assert "Older" not in links(third)
     assert "Newer" not in links(first)
     assert ids(await client.get(links(third)["Newer"])) == ids(second)
@@ -279,7 +279,7 @@ async def test_pages_go_back_and_forth_without_gap_or_repetition_and_only_the_fi
     assert (await client.get("/jobs?before=nonsense")).status_code == 400
 
 
-async def test_a_list_that_was_looked_for_long_enough_says_so_and_looks_further_on_demand(
+async def test_a_search_that_stopped_at_its_limit_says_so_and_can_continue(
     client: httpx.AsyncClient, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_of_jobs, "DEPTH", 20)
@@ -287,13 +287,13 @@ async def test_a_list_that_was_looked_for_long_enough_says_so_and_looks_further_
     await queue.enqueue_many([queue.draft("mail", {"n": n}) for n in range(30)])
     first = await client.get("/jobs?job_type=rare")
     assert ids(first) == []
-    assert "None among the 20 jobs that were looked at" in first.text
-    second = await client.get(links(first)["Look further back"])
+    assert "No match in the 20 jobs that were scanned" in first.text
+    second = await client.get(links(first)["Search further back"])
     assert ids(second) == [rare.id]
-    assert "Look further back" not in links(second)
+    assert "Search further back" not in links(second)
 
 
-async def test_an_empty_queue_and_an_empty_result_are_told_apart(
+async def test_an_empty_queue_and_an_empty_result_have_different_messages(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     assert "No job has been enqueued yet." in (await client.get("/jobs")).text
@@ -301,79 +301,82 @@ async def test_an_empty_queue_and_an_empty_result_are_told_apart(
     assert "No job matches." in (await client.get("/jobs?job_type=call")).text
 
 
-async def test_a_database_that_takes_too_long_costs_the_list_and_not_the_filter(
+async def test_if_the_query_is_too_slow_the_filter_form_is_still_shown(
     queue: Queue, dsn: str
 ) -> None:
-    app = dashboard(queue, access=anybody(), within=timedelta(seconds=1))
-    other = Database(dsn)
-    with other.transaction():
-        other.execute("lock table howdah.jobs in access exclusive mode")
-        async with _to(app) as client:
+    app = dashboard(queue, access=open_access(), within=timedelta(seconds=1))
+    blocker = Database(dsn)
+    with blocker.transaction():
+        blocker.execute("lock table howdah.jobs in access exclusive mode")
+        async with _client_of(app) as client:
             answer = await client.get("/jobs?error=boom")
-    other.close()
+    blocker.close()
     assert answer.status_code == 200
-    assert "did not answer within 1 s. A narrower filter" in answer.text
+    assert "did not answer within 1 s. Use a narrower filter" in answer.text
     assert 'value="boom"' in answer.text
 
 
-def _to(app: object) -> httpx.AsyncClient:
+def _client_of(app: object) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app)  # pyright: ignore[reportArgumentType]
     return httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
 
-async def test_what_is_ticked_is_acted_on_and_nothing_else(
+async def test_an_action_changes_the_selected_jobs_only(
     client: httpx.AsyncClient, queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "howdah.web")
-    mine, other = await queue.enqueue("mail"), await queue.enqueue("mail")
+    selected, other = await queue.enqueue("mail"), await queue.enqueue("mail")
     later = await queue.enqueue("mail", delay=timedelta(hours=1))
-    bad = await failed(queue, "x", "call")
+    bad = await make_failed_job(queue, "x", "call")
 
     async def act(action: str, *ids: UUID, **more: str) -> str:
         fields = [("action", action), *(("id", str(id)) for id in ids), *more.items()]
-        return told(await send(client, "/jobs/act", fields))
+        return flash_text(await send(client, "/jobs/act", fields))
 
-    assert await act("reprioritise", mine.id, priority="explicit") == (
+    assert await act("reprioritise", selected.id, priority="explicit") == (
         "1 job given another priority."
     )
-    assert (await queue.get(mine.id)).priority == 150
+    assert (await queue.get(selected.id)).priority == 150
     assert (await queue.get(other.id)).priority == 100
     assert await act("run-now", later.id, other.id) == (
-        "1 job moved into line; 1 job was not in a state for it."
+        "1 job moved into line; 1 job was in a state that does not allow it."
     )
-    assert await act("cancel", mine.id, mine.id) == "1 job cancelled."
-    assert await state(queue, mine.id) is State.CANCELLED
+    assert await act("cancel", selected.id, selected.id) == "1 job cancelled."
+    assert await state(queue, selected.id) is State.CANCELLED
     assert await state(queue, other.id) is State.PENDING
-    assert await act("requeue", bad, mine.id) == "2 jobs put back in line."
+    assert await act("requeue", bad, selected.id) == "2 jobs put back in line."
     assert await state(queue, bad) is State.PENDING
     await act("cancel", bad)
-    assert await act("delete", bad, other.id) == "1 job deleted; 1 job was not in a state for it."
+    assert (
+        await act("delete", bad, other.id)
+        == "1 job deleted; 1 job was in a state that does not allow it."
+    )
     lines = [line for line in caplog.messages if "did=delete" in line]
     assert len(lines) == 1
     assert 'on="2 jobs" moved="1"' in lines[0]
 
 
-async def test_a_form_that_says_too_little_does_nothing_and_says_so(
+async def test_an_incomplete_form_is_refused_with_a_reason(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     id = (await queue.enqueue("mail")).id
     back = ("back", "status=pending&job_type=mail")
     answer = await send(client, "/jobs/act", [("action", "cancel"), back])
-    assert told(answer) == "No job was ticked, so nothing was done."
+    assert flash_text(answer) == "No job was selected, so nothing was changed."
     assert answer.headers["location"] == "/jobs?status=pending&job_type=mail"
     for priority in ("", "high", "99999999999"):
         fields = [("action", "reprioritise"), ("id", str(id)), ("priority", priority)]
-        assert "Nothing was done." in told(await send(client, "/jobs/act", fields))
-    for action, ticked in (("explode", str(id)), ("clone", str(id)), ("cancel", "1 or 2")):
-        answer = await send(client, "/jobs/act", [("action", action), ("id", ticked)])
+        assert "Nothing was changed." in flash_text(await send(client, "/jobs/act", fields))
+    for action, selected in (("explode", str(id)), ("clone", str(id)), ("cancel", "1 or 2")):
+        answer = await send(client, "/jobs/act", [("action", action), ("id", selected)])
         assert answer.status_code == 400
     job = await queue.get(id)
     assert (job.status, job.priority) == (State.PENDING, 100)
 
 
-async def test_read_only_shows_nothing_to_press(queue: Queue) -> None:
+async def test_read_only_mode_shows_no_buttons(queue: Queue) -> None:
     id = (await queue.enqueue("mail")).id
-    async with _to(dashboard(queue, access=anybody(), read_only=True)) as client:
+    async with _client_of(dashboard(queue, access=open_access(), read_only=True)) as client:
         for path in ("/jobs", f"/jobs/{id}", "/jobs/matching?action=cancel"):
             answer = await client.get(path)
             assert answer.status_code == 200
@@ -385,18 +388,18 @@ async def test_read_only_shows_nothing_to_press(queue: Queue) -> None:
     assert await state(queue, id) is State.PENDING
 
 
-async def test_all_that_match_are_counted_and_named_before_anything_is_done(
+async def test_a_bulk_action_shows_its_filter_and_count_before_it_starts(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     await queue.enqueue_many([queue.draft("mail", {"n": n}) for n in range(12)])
-    await failed(queue, "x", "call")
-    asked = "job_type=mail&created_from=2h"
-    answer = await client.get(f"/jobs/matching?action=cancel&{asked}")
+    await make_failed_job(queue, "x", "call")
+    query = "job_type=mail&created_from=2h"
+    answer = await client.get(f"/jobs/matching?action=cancel&{query}")
     assert "pending, claimed or running jobs of the type mail, created since" in answer.text
     assert "<strong>12</strong> jobs match now" in answer.text
     assert "asked to stop" in answer.text
     assert "Cancel 12 jobs" in answer.text
-    assert 'name="created_from" value="2h"' not in answer.text  # it shall mean the same later
+    assert 'name="created_from" value="2h"' not in answer.text  # it became an exact time
     none = await client.get("/jobs/matching?action=requeue&job_type=mail&status=pending")
     assert "No job matches now" in none.text
     assert '<form method="post"' not in none.text
@@ -413,16 +416,16 @@ async def test_all_that_match_are_counted_and_named_before_anything_is_done(
 
 
 class Halfway:
-    """Stops a bulk job after some of its jobs, until somebody lets it go on."""
+    """Stops a bulk job after some of its jobs, until the test continues it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
         self.go_on = asyncio.Event()
         self._left = after
-        self._move = walk.move
-        monkeypatch.setattr(walk, "move", self.move)
+        self._move = bulk_job.move
+        monkeypatch.setattr(bulk_job, "move", self.move)
 
-    async def move(self, *asked: Any) -> dict[UUID, UUID]:
-        moved = await self._move(*asked)
+    async def move(self, *args: Any) -> dict[UUID, UUID]:
+        moved = await self._move(*args)
         self._left -= len(moved)
         if self._left < 0:
             await self.go_on.wait()
@@ -431,7 +434,7 @@ class Halfway:
 
 @pytest.fixture
 async def many(queue: Queue) -> int:
-    """So many waiting jobs of the type mail, and one of another type."""
+    """Make many waiting jobs of the type mail, and one of another type; return how many."""
     await queue.enqueue("call")
     return await queue.enqueue_many(queue.draft("mail", {"n": n}) for n in range(100_000))
 
@@ -454,7 +457,7 @@ async def test_a_bulk_action_over_a_hundred_thousand_jobs_runs_with_progress_on_
     halfway.go_on.set()
     await expect(title).to_contain_text("completed")
     await expect(page.locator("#result")).to_contain_text('"moved": 100000')
-    assert await page.evaluate("window.marked")  # the page was never loaded again
+    assert await page.evaluate("window.marked")  # the page was not reloaded
     assert await queue.counts() == {
         "mail": {State.CANCELLED: many},
         "call": {State.PENDING: 1},
@@ -462,7 +465,7 @@ async def test_a_bulk_action_over_a_hundred_thousand_jobs_runs_with_progress_on_
     }
 
 
-async def test_a_list_stands_still_while_something_is_ticked(
+async def test_a_list_does_not_change_while_jobs_are_selected(
     page: Page, web: Served, queue: Queue
 ) -> None:
     first = await queue.enqueue("mail")
@@ -470,14 +473,14 @@ async def test_a_list_stands_still_while_something_is_ticked(
     await page.goto(f"{web.url}/jobs")
     await axe_finds_nothing(page)
     cancel = page.get_by_role("button", name="Cancel", exact=True)
-    await expect(page.locator("#bar")).to_be_hidden()  # until something is ticked
+    await expect(page.locator("#bar")).to_be_hidden()  # until a job is selected
     await expect(page.get_by_role("button", name="Cancel…")).to_have_class("danger")
     third = await queue.enqueue("mail")
     rows = page.locator("#rows tr")
     await expect(rows).to_have_count(3)  # live
-    await page.get_by_label(f"Tick job {first.id}").check()
-    await page.get_by_label(f"Tick job {second.id}").check()
-    await expect(page.locator("#ticked")).to_have_text("2 ticked, the list stands still:")
+    await page.get_by_label(f"Select job {first.id}").check()
+    await page.get_by_label(f"Select job {second.id}").check()
+    await expect(page.locator("#selected")).to_have_text("2 selected, the list is frozen:")
     await expect(cancel).to_be_in_viewport()
     await expect(cancel).to_have_class("danger")
     await axe_finds_nothing(page)
@@ -490,5 +493,5 @@ async def test_a_list_stands_still_while_something_is_ticked(
     await expect(rows).to_have_count(4)
     assert await state(queue, first.id) is State.CANCELLED
     assert await state(queue, third.id) is State.PENDING
-    await page.get_by_label("Tick all on this page").check()
-    await expect(page.locator("#ticked")).to_have_text("4 ticked, the list stands still:")
+    await page.get_by_label("Select all on this page").check()
+    await expect(page.locator("#selected")).to_have_text("4 selected, the list is frozen:")

@@ -1,7 +1,7 @@
-"""The limit: whatever a page or a call asks of the database, it asks within the dashboard's limit.
+"""Every query of a page or an API call has the time limit of the dashboard.
 
-Every look goes through one door, which has the server keep the limit: see observe/test_look.py.
-Here each page and each call is asked once, and nothing of it may reach the database otherwise.
+All queries go through `query.fetch`, which sets the limit: see observe/test_bounded_query.py.
+Each page and each call is requested once; no other statement may reach the database.
 """
 
 from __future__ import annotations
@@ -14,40 +14,38 @@ import pytest
 
 from howdah import Queue
 from howdah.web import dashboard
-from howdah.web.api.call import ROOT
-from howdah.web.api.described import CALLS
+from howdah.web.api.endpoint import ROOT
+from howdah.web.api.openapi import ENDPOINTS
 from howdah.web.pages import all_pages
-from tests.web.asked import Asked
-from tests.web.serving import anybody
+from tests.web.recorded_queries import RecordedQueries
+from tests.web.serving import open_access
 
-LIMIT = timedelta(seconds=17)  # like nobody else's
+LIMIT = timedelta(seconds=17)  # differs from every other limit
 MORE = {"/jobs/matching": "?action=cancel&error=boom"}
 PATHS = [
     *(page.path + MORE.get(page.path, "") for page in all_pages()),
-    *(ROOT + call.path for call in CALLS if call.method == "GET"),
+    *(ROOT + call.path for call in ENDPOINTS if call.method == "GET"),
     "/jobs/{id}/data.json",
     "/metrics",
 ]
 
 
-async def test_every_look_is_made_within_the_limit(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_every_query_has_the_limit(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     await queue.enqueue("mail")
     await queue.claim(["mail"], 1, worker_id="w")
     id = (await queue.enqueue("mail")).id
-    app = dashboard(queue, access=anybody(), within=LIMIT, read_only=True)
+    app = dashboard(queue, access=open_access(), within=LIMIT, read_only=True)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         for path in PATHS:
             with monkeypatch.context() as patch:
-                asked = Asked(patch)
+                queries = RecordedQueries(patch)
                 before = queue.store.statements
                 answer = await client.get(_example(path, id))
                 took = queue.store.statements - before
             assert answer.status_code == 200, (path, answer.text)
-            assert asked.limits == {LIMIT}, path
-            assert took == len(asked.statements), path
+            assert queries.limits == {LIMIT}, path
+            assert took == len(queries.statements), path
 
 
 def _example(path: str, id: UUID) -> str:

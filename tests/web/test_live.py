@@ -1,4 +1,4 @@
-"""Live: an open page shows what happens, shares its drawings, and survives what goes wrong."""
+"""Live pages: an open page is updated, viewers share its renderings, and errors do not end it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from howdah.errors import Unreachable
 from howdah.observe import TookTooLong
 from howdah.store import query
 from howdah.web import live
-from howdah.web.desk import Desk, Settings
-from howdah.web.live import Live, Pace
+from howdah.web.context import DashboardContext, Settings
+from howdah.web.live import Live, LoadLimiter
 from howdah.web.page import Page
 from howdah.web.visitor import Visitor, admit
 from tests.support.waiting import eventually
@@ -39,7 +39,7 @@ Event = tuple[str, str]
 
 
 class Scripted(Page):
-    """A page that is drawn by a function of the test."""
+    """A page that is rendered by a function of the test."""
 
     def __init__(
         self, draw: Callable[[], Awaitable[str]], job: Callable[[Request], UUID] | None = None
@@ -47,16 +47,16 @@ class Scripted(Page):
         super().__init__("/scripted", "", _nothing, job=job)
         self._script = draw
 
-    async def draw_main(self, request: Request) -> str:
+    async def render_main(self, request: Request) -> str:
         return await self._script()
 
 
-async def _nothing(desk: Desk, request: Request) -> dict[str, Any]:
+async def _nothing(context: DashboardContext, request: Request) -> dict[str, Any]:
     raise AssertionError("the page is scripted")
 
 
 class Script:
-    """What a page draws next; it stays at the last."""
+    """Renders the given texts in order and then repeats the last; an exception is raised."""
 
     def __init__(self, *acts: str | Exception) -> None:
         self._acts = list(acts)
@@ -70,8 +70,8 @@ class Script:
         return act
 
 
-class Named:
-    """Says who asks, as the gate does, by a header."""
+class Authenticated:
+    """Authenticates the user that a header names, in place of the auth middleware."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -81,11 +81,11 @@ class Named:
         await self._app(scope, receive, send)
 
 
-class Theatre:
-    """A live page on a port, and the streams of those who look at it."""
+class ServedPage:
+    """A live page on a port, and the streams of its viewers."""
 
-    def __init__(self, stages: Live, client: httpx.AsyncClient) -> None:
-        self.live = stages
+    def __init__(self, live_pages: Live, client: httpx.AsyncClient) -> None:
+        self.live = live_pages
         self._client = client
 
     @asynccontextmanager
@@ -119,75 +119,77 @@ class Viewer:
 
 
 @asynccontextmanager
-async def theatre(
+async def served_page(
     queue: Queue,
     draw: Callable[[], Awaitable[str]],
     job: Callable[[Request], UUID] | None = None,
-) -> AsyncGenerator[Theatre]:
-    stages = Live([Scripted(draw, job)])
-    app = Starlette(routes=[stages.route])
-    app.state.desk = Desk(queue, Settings())
+) -> AsyncGenerator[ServedPage]:
+    live_pages = Live([Scripted(draw, job)])
+    app = Starlette(routes=[live_pages.route])
+    app.state.context = DashboardContext(queue, Settings())
     async with (
-        served_app(Named(app)) as url,
+        served_app(Authenticated(app)) as url,
         httpx.AsyncClient(base_url=url, timeout=20) as client,
     ):
-        yield Theatre(stages, client)
+        yield ServedPage(live_pages, client)
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw often: what is tested here is who sees what, not how seldom."""
-    monkeypatch.setattr(live, "EVERY", 0.01)
-    monkeypatch.setattr(live, "AT_ONCE", 0.01)
+    """Render often: these tests check the content, not the rate."""
+    monkeypatch.setattr(live, "INTERVAL", 0.01)
+    monkeypatch.setattr(live, "EVENT_INTERVAL", 0.01)
 
 
-async def test_an_open_page_shows_what_comes_later(page: Browsed, queue: Queue) -> None:
+async def test_an_open_page_shows_later_changes(page: Browsed, queue: Queue) -> None:
     await expect(page.get_by_role("link", name="letters")).to_have_count(0)
     await queue.enqueue("letters")
     await expect(page.get_by_role("link", name="letters")).to_be_visible()
 
 
-async def test_many_viewers_share_one_stage(queue: Queue) -> None:
+async def test_many_viewers_share_one_live_page(queue: Queue) -> None:
     text = "one"
 
     async def draw() -> str:
         return text
 
-    async with theatre(queue, draw) as shown:
-        streams = [shown.viewer() for _ in range(20)]
+    async with served_page(queue, draw) as served:
+        streams = [served.viewer() for _ in range(20)]
         viewers = [await stream.__aenter__() for stream in streams]
-        (stage,) = shown.live.stages.values()
+        (live_page,) = served.live.live_pages.values()
         assert [await viewer.next() for viewer in viewers] == [("draw", "one")] * 20
-        assert len(stage.viewers) == 20
+        assert len(live_page.viewers) == 20
         text = "two"
         assert [await viewer.next() for viewer in viewers] == [("draw", "two")] * 20
         for stream in streams[:19]:
             await stream.__aexit__(None, None, None)
-        await eventually(lambda: len(stage.viewers) == 1)
+        await eventually(lambda: len(live_page.viewers) == 1)
         text = "three"
-        assert await viewers[19].next() == ("draw", "three")  # who stays sees more
+        assert await viewers[19].next() == ("draw", "three")  # the remaining viewer gets updates
         await streams[19].__aexit__(None, None, None)
-        await eventually(lambda: not shown.live.stages)
+        await eventually(lambda: not served.live.live_pages)
 
 
-async def test_a_stage_ends_when_nobody_looks(queue: Queue) -> None:
+async def test_a_live_page_ends_with_its_last_viewer(queue: Queue) -> None:
     script = Script("a", "b", "c")
-    async with theatre(queue, script) as shown:
-        async with shown.viewer() as viewer:
+    async with served_page(queue, script) as served:
+        async with served.viewer() as viewer:
             assert await viewer.next() == ("draw", "a")
-            assert _stages() == 1
-        await eventually(lambda: not shown.live.stages and _stages() == 0)
-        async with shown.viewer() as viewer:  # and begins anew
+            assert _live_pages() == 1
+        await eventually(lambda: not served.live.live_pages and _live_pages() == 0)
+        async with served.viewer() as viewer:  # and starts again
             assert (await viewer.next() or ("",))[0] == "draw"
-        await eventually(lambda: _stages() == 0)
+        await eventually(lambda: _live_pages() == 0)
 
 
-def _stages() -> int:
-    return sum(task.get_name() == "howdah-web-stage" for task in asyncio.all_tasks())
+def _live_pages() -> int:
+    return sum(task.get_name() == "howdah-web-live-page" for task in asyncio.all_tasks())
 
 
-async def test_whoever_is_gone_before_the_stream_begins_leaves_nothing(queue: Queue) -> None:
-    async with theatre(queue, Script("a")) as shown:
+async def test_a_viewer_who_leaves_before_the_stream_starts_leaves_no_live_page(
+    queue: Queue,
+) -> None:
+    async with served_page(queue, Script("a")) as served:
         scope: Scope = {
             "type": "http",
             "method": "GET",
@@ -196,51 +198,54 @@ async def test_whoever_is_gone_before_the_stream_begins_leaves_nothing(queue: Qu
             "headers": [],
             "state": {"who": "somebody"},
         }
-        await shown.live.route.endpoint(Request(scope))  # the answer is never sent
-        assert shown.live.stages == {}
+        await served.live.route.endpoint(Request(scope))  # the answer is never sent
+        assert served.live.live_pages == {}
 
 
 async def test_a_page_that_did_not_change_is_not_sent_again(queue: Queue) -> None:
     script = Script("same", "same", "same", "other")
-    async with theatre(queue, script) as shown, shown.viewer() as viewer:
+    async with served_page(queue, script) as served, served.viewer() as viewer:
         assert await viewer.next() == ("draw", "same")
         assert await viewer.next() == ("draw", "other")
         assert script.drawn >= 4
 
 
-async def test_people_do_not_share_what_is_drawn_for_one(queue: Queue) -> None:
+async def test_users_do_not_share_a_live_page(queue: Queue) -> None:
     async with (
-        theatre(queue, Script("a")) as shown,
-        shown.viewer("anna") as hers,
-        shown.viewer("bert") as his,
+        served_page(queue, Script("a")) as served,
+        served.viewer("anna") as first,
+        served.viewer("bert") as second,
     ):
-        assert await hers.next() == await his.next() == ("draw", "a")
-        assert len(shown.live.stages) == 2
+        assert await first.next() == await second.next() == ("draw", "a")
+        assert len(served.live.live_pages) == 2
 
 
-async def test_a_mistake_in_a_drawing_is_logged_and_the_next_one_shown(
+async def test_an_error_in_a_rendering_is_logged_and_the_next_rendering_is_sent(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     script = Script("before", KeyError("ours"), KeyError("ours"), "after")
-    async with theatre(queue, script) as shown, shown.viewer() as viewer:
+    async with served_page(queue, script) as served, served.viewer() as viewer:
         assert await viewer.next() == ("draw", "before")
-        assert await viewer.next() == ("late", live.MISTAKE)
+        assert await viewer.next() == ("late", live.CRASHED)
         assert await viewer.next() == ("draw", "after")
     logged = [record for record in caplog.records if "web.broken" in record.message]
-    assert len(logged) == 1  # one mistake that goes on is one line
+    assert len(logged) == 1  # a repeated error is logged once
     assert logged[0].levelno == logging.ERROR
     assert logged[0].exc_info is not None
 
 
-async def test_a_database_that_is_late_is_told_until_it_answers(queue: Queue) -> None:
+async def test_a_slow_database_is_reported_until_it_answers(queue: Queue) -> None:
     late = TookTooLong("the database did not answer within 2 s")
-    async with theatre(queue, Script("same", late, "same")) as shown, shown.viewer() as viewer:
+    async with (
+        served_page(queue, Script("same", late, "same")) as served,
+        served.viewer() as viewer,
+    ):
         assert await viewer.next() == ("draw", "same")
         assert await viewer.next() == ("late", "the database did not answer within 2 s")
-        assert await viewer.next() == ("draw", "same")  # so that the page knows it is not old
+        assert await viewer.next() == ("draw", "same")  # so that the page shows that it is current
 
 
-async def test_a_stage_that_breaks_ends_its_streams_and_says_so(
+async def test_a_live_page_that_fails_ends_its_streams_and_is_logged(
     queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(id: UUID) -> None:
@@ -248,37 +253,37 @@ async def test_a_stage_that_breaks_ends_its_streams_and_says_so(
 
     id = uuid4()
     monkeypatch.setattr(queue.follower, "subscribe", refuse)
-    async with theatre(queue, Script("a"), lambda _: id) as shown:
-        async with shown.viewer() as viewer:
-            assert await viewer.next() is None  # the browser opens another stream by itself
-        await eventually(lambda: not shown.live.stages)
+    async with served_page(queue, Script("a"), lambda _: id) as served:
+        async with served.viewer() as viewer:
+            assert await viewer.next() is None  # the browser reconnects
+        await eventually(lambda: not served.live.live_pages)
     assert "web.broken" in caplog.text
 
 
-async def test_news_of_its_job_draw_a_page_at_once(
+async def test_an_event_of_its_job_updates_a_page_immediately(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "EVERY", 3600.0)
+    monkeypatch.setattr(live, "INTERVAL", 3600.0)
     id = (await queue.enqueue("letters")).id
 
     async def draw() -> str:
         return await queue.store.fetchval("select status from howdah.jobs where id = $1", id)
 
-    async with theatre(queue, draw, lambda _: id) as shown, shown.viewer() as viewer:
+    async with served_page(queue, draw, lambda _: id) as served, served.viewer() as viewer:
         assert await viewer.next() == ("draw", "pending")
         await queue.cancel([id])
         assert await viewer.next() == ("draw", "cancelled")
 
 
-async def test_a_stream_ends_now_and_then_so_that_its_viewer_is_asked_again(
+async def test_a_stream_has_a_maximum_lifetime_so_that_access_is_checked_again(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "LASTS", 0.0)
-    async with theatre(queue, Script("a")) as shown:
-        async with shown.viewer() as viewer:
-            seen = [event async for event in _until_end(viewer)]
-        assert seen in ([], [("draw", "a")])
-        await eventually(lambda: not shown.live.stages)
+    monkeypatch.setattr(live, "STREAM_LIFETIME", 0.0)
+    async with served_page(queue, Script("a")) as served:
+        async with served.viewer() as viewer:
+            events = [event async for event in _until_end(viewer)]
+        assert events in ([], [("draw", "a")])
+        await eventually(lambda: not served.live.live_pages)
 
 
 async def _until_end(viewer: Viewer) -> AsyncGenerator[Event]:
@@ -287,12 +292,12 @@ async def _until_end(viewer: Viewer) -> AsyncGenerator[Event]:
 
 
 async def test_an_unknown_page_has_no_stream(client: httpx.AsyncClient) -> None:
-    for said in ("/nowhere", "", "//types", "/live", "/static/howdah.css"):
-        assert (await client.get("/live", params={"page": said})).status_code == 404
+    for path in ("/nowhere", "", "//types", "/live", "/static/howdah.css"):
+        assert (await client.get("/live", params={"page": path})).status_code == 404
 
 
 class Clock:
-    """Time that passes when somebody waits."""
+    """A clock that only sleep moves forward."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = time.monotonic()
@@ -304,45 +309,45 @@ class Clock:
 
 
 def spend(seconds: float) -> None:
-    """Keep the database busy, as far as anybody knows."""
-    query._count(seconds, 0.0)  # pyright: ignore[reportPrivateUsage]
+    """Report this much time of the database as spent."""
+    query.add_cost(seconds)
 
 
-@pytest.mark.parametrize("share", [1.0, live.OF_LISTS, live.OF_JOBS])
-async def test_all_drawings_together_cost_a_fiftieth_of_the_time(
+@pytest.mark.parametrize("share", [1.0, live.LIST_SHARE, live.JOB_SHARE])
+async def test_all_renderings_together_use_a_fiftieth_of_the_time(
     monkeypatch: pytest.MonkeyPatch, share: float
 ) -> None:
     with monkeypatch.context() as patched:
         clock = Clock(patched)
-        pace = Pace(share)
+        limiter = LoadLimiter(share)
         quick, slow = deque[float](maxlen=5), deque[float](maxlen=5)
         began, spent = clock.now, 0.0
         for n in range(200):
             costs, seconds = (quick, 0.005) if n % 2 else (slow, 0.04)
-            async with pace.turn(costs):
+            async with limiter.turn(costs):
                 spend(seconds)
-                clock.now += 3 * seconds  # the way there and back, and the drawing itself
+                clock.now += 3 * seconds  # the round trip and the rendering
             spent += seconds
         passed = clock.now - began
-    assert spent / passed < 0.0205 * share  # the last rest is still owed
-    assert spent / passed > 0.015 * share  # and no longer rest than that
+    assert spent / passed < 0.0205 * share  # the last rest is not over yet
+    assert spent / passed > 0.015 * share  # and the rests are not longer than needed
 
 
-def test_lists_and_jobs_together_have_no_more_than_all() -> None:
-    assert live.OF_LISTS + live.OF_JOBS <= 1
+def test_the_shares_of_lists_and_jobs_do_not_exceed_the_total() -> None:
+    assert live.LIST_SHARE + live.JOB_SHARE <= 1
 
 
-async def test_one_hiccup_does_not_stop_a_page_and_is_paid_for_all_the_same(
+async def test_one_slow_rendering_does_not_stop_a_page_and_is_still_charged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patched:
         clock = Clock(patched)
-        pace = Pace()
+        limiter = LoadLimiter()
         costs = deque([0.002] * 4, maxlen=5)
         longest, began, spent = 0.0, clock.now, 0.0
         for seconds in (0.002, 0.5, *[0.002] * 10):
             before = clock.now
-            async with pace.turn(costs):
+            async with limiter.turn(costs):
                 spend(seconds)
             longest, spent = max(longest, clock.now - before), spent + seconds
         passed = clock.now - began
@@ -350,36 +355,36 @@ async def test_one_hiccup_does_not_stop_a_page_and_is_paid_for_all_the_same(
     assert spent / passed < 0.021
 
 
-async def test_a_page_that_is_opened_again_is_not_taken_for_a_quick_one(queue: Queue) -> None:
-    async with theatre(queue, Script("a")) as shown:
+async def test_a_page_that_is_opened_again_keeps_its_rate_limit(queue: Queue) -> None:
+    async with served_page(queue, Script("a")) as served:
         for _ in range(2):
-            async with shown.viewer() as viewer:
+            async with served.viewer() as viewer:
                 assert await viewer.next() == ("draw", "a")
-            await eventually(lambda: not shown.live.stages)
-        async with shown.viewer() as viewer:
+            await eventually(lambda: not served.live.live_pages)
+        async with served.viewer() as viewer:
             assert await viewer.next() == ("draw", "a")
-            (stage,) = shown.live.stages.values()
-            assert len(stage.costs) >= 3
+            (live_page,) = served.live.live_pages.values()
+            assert len(live_page.costs) >= 3
 
 
-async def test_a_database_that_is_away_is_asked_again_soon(
+async def test_an_unreachable_database_is_tried_again_soon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patched:
         clock = Clock(patched)
-        pace = Pace()
+        limiter = LoadLimiter()
         costs = deque([10.0, 10.0], maxlen=5)
         with suppress(Unreachable):
-            async with pace.turn(costs):
+            async with limiter.turn(costs):
                 spend(10.0)
                 raise Unreachable("no connection")
         began = clock.now
-        async with pace.turn(costs):
+        async with limiter.turn(costs):
             assert clock.now == began
 
 
 @pytest.mark.timeout(60)
-async def test_the_server_stops_in_order_although_somebody_looks(dsn: str) -> None:
+async def test_the_server_stops_cleanly_with_an_open_stream(dsn: str) -> None:
     server = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "howdah", "web", "--dsn", dsn, "--port", "0"),
         stdout=subprocess.PIPE,
@@ -387,21 +392,21 @@ async def test_the_server_stops_in_order_although_somebody_looks(dsn: str) -> No
     )
     assert server.stdout is not None
     try:
-        said = ""
-        while (link := re.search(r"http://\S+/enter\S+", said)) is None:
-            said += (await server.stdout.readline()).decode()
+        output = ""
+        while (link := re.search(r"http://\S+/enter\S+", output)) is None:
+            output += (await server.stdout.readline()).decode()
         async with httpx.AsyncClient(timeout=20, follow_redirects=True) as client:
             await client.get(link[0])
-            where = httpx.URL(link[0]).copy_with(path="/live", query=b"page=/")
-            async with client.stream("GET", where) as response:
+            stream_url = httpx.URL(link[0]).copy_with(path="/live", query=b"page=/")
+            async with client.stream("GET", stream_url) as response:
                 viewer = Viewer(response)
                 assert (await viewer.next() or ("",))[0] == "draw"
                 server.send_signal(signal.SIGTERM)
                 while await viewer.next() is not None:
-                    pass  # a stream that is cut off instead of ended raises here
-        said += (await server.stdout.read()).decode()
+                    pass  # raises if the stream is cut off
+        output += (await server.stdout.read()).decode()
         assert await server.wait() == 0
-        assert "rror" not in said
+        assert "rror" not in output
     finally:
         if server.returncode is None:
             server.kill()

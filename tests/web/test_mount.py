@@ -1,4 +1,4 @@
-"""Mounted below a prefix, everything stays there: pages, links, files, streams, forms, cookies."""
+"""Below a prefix, all pages, links, files, streams, forms and cookies stay below it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from howdah import Queue
-from howdah.web import Mine, OneTimeLink, dashboard
-from howdah.web.paths import below
+from howdah.web import AppAccess, OneTimeLink, dashboard
+from howdah.web.paths import with_prefix
 from tests.web.serving import served_app
 
 PREFIX = "/tools/queue"
@@ -36,18 +36,18 @@ def in_starlette(app: ASGIApp) -> ASGIApp:
 
 
 def in_fastapi(app: ASGIApp) -> ASGIApp:
-    made = FastAPI()
-    made.mount(PREFIX, app)
-    return made
+    outer = FastAPI()
+    outer.mount(PREFIX, app)
+    return outer
 
 
 def in_a_mount_of_a_mount(app: ASGIApp) -> ASGIApp:
     return Starlette(routes=[Mount("/tools", Starlette(routes=[Mount("/queue", app)]))])
 
 
-def behind_a_proxy_that_cuts(app: ASGIApp) -> ASGIApp:
-    """Stand before `howdah web --prefix` as a proxy does that hands on the rest of the path."""
-    inner = below(app, PREFIX)
+def behind_a_cutting_proxy(app: ASGIApp) -> ASGIApp:
+    """Put a proxy before `howdah web --prefix` that removes the prefix."""
+    inner = with_prefix(app, PREFIX)
 
     async def proxy(scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["path"].startswith(PREFIX)
@@ -56,66 +56,70 @@ def behind_a_proxy_that_cuts(app: ASGIApp) -> ASGIApp:
     return proxy
 
 
-def behind_a_proxy_that_keeps(app: ASGIApp) -> ASGIApp:
-    return below(app, PREFIX)
+def behind_a_keeping_proxy(app: ASGIApp) -> ASGIApp:
+    return with_prefix(app, PREFIX)
 
 
-@pytest.mark.parametrize("place", [in_starlette, in_fastapi, behind_a_proxy_that_cuts])
+@pytest.mark.parametrize("deploy", [in_starlette, in_fastapi, behind_a_cutting_proxy])
 async def test_a_browser_never_leaves_the_prefix(
-    queue: Queue, browser: Browser, place: Callable[[ASGIApp], ASGIApp]
+    queue: Queue, browser: Browser, deploy: Callable[[ASGIApp], ASGIApp]
 ) -> None:
     link = OneTimeLink()
-    asked: list[str] = []
+    urls: list[str] = []
     bad: list[str] = []
-    async with served_app(place(dashboard(queue, access=link))) as url:
+    async with served_app(deploy(dashboard(queue, access=link))) as url:
         page = await browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: urls.append(request.url))
         page.on(
             "response",
-            lambda said: bad.append(f"{said.status} {said.url}") if said.status >= 400 else None,
+            lambda answer: (
+                bad.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None
+            ),
         )
         await page.goto(url + PREFIX + link.path)
         await expect(page).to_have_url(f"{url}{PREFIX}/")
-        await expect(page.locator("#pulse.on")).to_be_visible()
+        await expect(page.locator("#live-status.on")).to_be_visible()
         await queue.enqueue("letters")
-        await page.get_by_role("link", name="letters").first.click()  # the stream brought it
+        await page.get_by_role("link", name="letters").first.click()  # the live update added it
         await expect(page).to_have_url(f"{url}{PREFIX}/types/letters")
         await page.get_by_role("button", name="Pause letters").click()
-        await expect(page.locator(".said")).to_have_text("letters is paused.")
+        await expect(page.locator(".flash")).to_have_text("letters is paused.")
         for name in ("Jobs", "Failures", "Workers", "Types", "Health", "Overview"):
             await page.get_by_role("navigation").get_by_role("link", name=name).click()
             await expect(page.get_by_role("heading", level=1)).to_have_text(name)
             links = await page.eval_on_selector_all(
                 "[href], [action]",
-                "all => all.map((one) => new URL("
-                "one.getAttribute('href') ?? one.getAttribute('action'), location).href)",
+                "all => all.map((element) => new URL("
+                "element.getAttribute('href') ?? element.getAttribute('action'), location).href)",
             )
             inside = re.compile(re.escape(url + PREFIX) + "(/|#|$)")
-            assert [one for one in links if not inside.match(one)] == []
+            assert [link for link in links if not inside.match(link)] == []
         cookies = await page.context.cookies(url + PREFIX)
-        assert {(one.get("name"), one.get("path")) for one in cookies} == {
-            (f"howdah_seat_{url.rpartition(':')[2]}", PREFIX)
+        assert {(cookie.get("name"), cookie.get("path")) for cookie in cookies} == {
+            (f"howdah_session_{url.rpartition(':')[2]}", PREFIX)
         }
         await page.close()
-    assert [one for one in asked if not one.startswith(url + PREFIX)] == []
+    assert [requested for requested in urls if not requested.startswith(url + PREFIX)] == []
     assert bad == []
 
 
 @pytest.mark.parametrize(
-    "place",
+    "deploy",
     [
         in_starlette,
         in_fastapi,
         in_a_mount_of_a_mount,
-        behind_a_proxy_that_cuts,
-        behind_a_proxy_that_keeps,
+        behind_a_cutting_proxy,
+        behind_a_keeping_proxy,
     ],
 )
-async def test_refusals_and_redirects_stay_below_the_prefix_too(
-    queue: Queue, place: Callable[[ASGIApp], ASGIApp]
+async def test_errors_and_redirects_stay_below_the_prefix(
+    queue: Queue, deploy: Callable[[ASGIApp], ASGIApp]
 ) -> None:
-    app = dashboard(queue, access=Mine(lambda request: request.headers.get("x-me")), token="x" * 32)
-    transport = httpx.ASGITransport(place(app))
+    app = dashboard(
+        queue, access=AppAccess(lambda request: request.headers.get("x-me")), token="x" * 32
+    )
+    transport = httpx.ASGITransport(deploy(app))
     async with httpx.AsyncClient(
         transport=transport, base_url="http://localhost", headers={"x-me": "ada"}
     ) as client:
@@ -136,8 +140,8 @@ async def test_refusals_and_redirects_stay_below_the_prefix_too(
         assert f"Path={PREFIX};" in acted.headers["set-cookie"]
 
 
-async def test_the_application_around_it_is_left_alone(queue: Queue) -> None:
-    app = in_starlette(dashboard(queue, access=Mine(lambda _: None)))
+async def test_the_surrounding_application_is_not_affected(queue: Queue) -> None:
+    app = in_starlette(dashboard(queue, access=AppAccess(lambda _: None)))
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://localhost"
     ) as client:
@@ -154,7 +158,7 @@ settings.configure(
     SECRET_KEY="for the test",
     ALLOWED_HOSTS=["*"],
     ROOT_URLCONF=__name__,
-    INSTALLED_APPS=["django.contrib." + one for one in ("auth", "contenttypes", "sessions")],
+    INSTALLED_APPS=["django.contrib." + app for app in ("auth", "contenttypes", "sessions")],
     DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "users.sqlite3"}},
 )
 import django
@@ -170,22 +174,22 @@ from starlette.requests import Request
 from starlette.routing import Mount
 
 from howdah import Queue
-from howdah.web import Mine, dashboard
+from howdah.web import AppAccess, dashboard
 
 urlpatterns = [path("hello", lambda request: HttpResponse("hello from Django"))]
 SessionStore = import_module(settings.SESSION_ENGINE).SessionStore
 
 
 async def staff(request: Request) -> str | None:
-    asked = HttpRequest()
-    asked.session = SessionStore(request.cookies.get(settings.SESSION_COOKIE_NAME))
-    user = await aget_user(asked)
+    django_request = HttpRequest()
+    django_request.session = SessionStore(request.cookies.get(settings.SESSION_COOKIE_NAME))
+    user = await aget_user(django_request)
     return user.get_username() if user.is_active and user.is_staff else None
 
 
 application = Starlette(
     routes=[
-        Mount("/tools/queue", dashboard(Queue(), access=Mine(staff))),
+        Mount("/tools/queue", dashboard(Queue(), access=AppAccess(staff))),
         Mount("/", get_asgi_application()),
     ]
 )
@@ -210,9 +214,10 @@ if __name__ == "__main__":
     call_command("migrate", verbosity=0)
     keys = [session_of(User.objects.create_user(name, is_staff=staff))
             for name, staff in (("ada", True), ("bob", False))]
-    with bind("127.0.0.1", 0) as door:
-        print(address(door), *keys, flush=True)
-        uvicorn.Server(uvicorn.Config(application, log_level="warning", lifespan="off")).run([door])
+    with bind("127.0.0.1", 0) as listener:
+        print(address(listener), *keys, flush=True)
+        config = uvicorn.Config(application, log_level="warning", lifespan="off")
+        uvicorn.Server(config).run([listener])
 """
 
 
@@ -235,22 +240,22 @@ def django(folder: Path, dsn: str) -> Generator[tuple[str, str, str]]:
             process.kill()
 
 
-def test_in_django_its_staff_get_in_and_nobody_else(tmp_path: Path, dsn: str) -> None:
+def test_in_django_only_staff_users_are_admitted(tmp_path: Path, dsn: str) -> None:
     with django(tmp_path, dsn) as (url, staff, other):
         assert httpx.get(f"{url}/hello").text == "hello from Django"
-        shown = httpx.get(f"{url}{PREFIX}/", cookies={"sessionid": staff})
-        assert shown.status_code == 200
-        assert f'href="{PREFIX}/jobs"' in shown.text
+        answer = httpx.get(f"{url}{PREFIX}/", cookies={"sessionid": staff})
+        assert answer.status_code == 200
+        assert f'href="{PREFIX}/jobs"' in answer.text
         assert httpx.get(f"{url}{PREFIX}/", cookies={"sessionid": other}).status_code == 401
         assert httpx.get(f"{url}{PREFIX}/").status_code == 401
         with httpx.stream(
             "GET", f"{url}{PREFIX}/live", params={"page": "/"}, cookies={"sessionid": staff}
         ) as stream:
             assert next(stream.iter_lines()) == "event: draw"
-        pledge = shown.text.split('name="howdah-pledge" content="')[1].split('"')[0]
+        csrf_token = answer.text.split('name="howdah-csrf-token" content="')[1].split('"')[0]
         acted = httpx.post(
             f"{url}{PREFIX}/types/letters/pause",
-            data={"pledge": pledge},
+            data={"csrf_token": csrf_token},
             cookies={"sessionid": staff},
         )
         assert acted.headers["location"] == f"{PREFIX}/types/letters"

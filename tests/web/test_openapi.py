@@ -1,7 +1,7 @@
-"""The API keeps what its description says, whatever is sent to it.
+"""The API behaves as its OpenAPI description says, for any request.
 
-Schemathesis reads the description and sends what fits it and what does not: answers must have the
-statuses and the shapes that are described, what fits must be taken, and what does not be refused.
+Schemathesis reads the description and sends valid and invalid requests. Answers must have the
+described statuses and schemas; valid requests are accepted, and invalid ones are refused.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from playwright.async_api import Page, expect
 
 from howdah import JobContext, Queue
 from howdah.web import dashboard
-from howdah.web.api.described import CALLS, document
+from howdah.web.api.openapi import ENDPOINTS, document
 from tests.web.axe import axe_finds_nothing
-from tests.web.serving import Served, anybody, served
+from tests.web.serving import Served, open_access, served
 
 TOKEN = "a token for tests, 32 characters long"
 EXAMPLES = 5  # per call and phase
@@ -30,7 +30,7 @@ allow-x00 = false
 """
 
 
-async def seeded(queue: Queue) -> None:
+async def seed(queue: Queue) -> None:
     """Jobs in every state, with events, errors and names of all kinds."""
 
     @queue.job(name="mail/daily")
@@ -51,8 +51,8 @@ async def seeded(queue: Queue) -> None:
 
 
 @pytest.mark.timeout(400)  # a quarter of a minute on a machine that does nothing else
-async def test_schemathesis_finds_nothing(queue: Queue, tmp_path: Path) -> None:
-    await seeded(queue)
+async def test_schemathesis_finds_no_error(queue: Queue, tmp_path: Path) -> None:
+    await seed(queue)
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
     async with served(queue, token=TOKEN) as web:
@@ -76,37 +76,37 @@ async def test_schemathesis_finds_nothing(queue: Queue, tmp_path: Path) -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        said, _ = await running.communicate()
-    assert running.returncode == 0, said.decode()
+        output, _ = await running.communicate()
+    assert running.returncode == 0, output.decode()
 
 
-async def test_the_description_is_of_every_call_and_of_nothing_else(
+async def test_the_description_lists_exactly_the_existing_endpoints(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
     described = (await client.get("/api/openapi.json")).json()
     assert described["openapi"] == "3.1.0"
-    found = {
+    endpoints = {
         (method.upper(), path)
         for path, operations in described["paths"].items()
         for method in operations
     }
-    assert found == {(call.method, call.path) for call in CALLS}
-    names = [call.name for call in CALLS]
+    assert endpoints == {(call.method, call.path) for call in ENDPOINTS}
+    names = [call.name for call in ENDPOINTS]
     assert len(set(names)) == len(names)
-    for call in CALLS:
-        assert call.about.endswith("."), call.name
+    for call in ENDPOINTS:
+        assert call.description.endswith("."), call.name
     schemas: dict[str, Any] = described["components"]["schemas"]
     for name, schema in schemas.items():
         validator_for({"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}})
         assert "duration" not in str(schema)  # lengths of time are seconds
-    routes: list[Any] = list(dashboard(queue, access=anybody()).routes)
+    routes: list[Any] = list(dashboard(queue, access=open_access()).routes)
     served = {route.path for route in routes if route.path.startswith("/api/v1")}
-    assert served == {f"/api/v1{call.path}" for call in CALLS}
+    assert served == {f"/api/v1{call.path}" for call in ENDPOINTS}
 
 
-async def test_people_read_the_same_as_programs(page: Page, web: Served) -> None:
+async def test_the_page_about_the_api_shows_the_same_description(page: Page, web: Served) -> None:
     await page.goto(f"{web.url}/api")
-    for call in CALLS:
+    for call in ENDPOINTS:
         card = page.locator(f"section#{call.name}")
         await expect(card.get_by_role("heading")).to_have_text(f"{call.method} {call.path}")
     for name in document()["components"]["schemas"]:

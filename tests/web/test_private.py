@@ -1,4 +1,4 @@
-"""Private: what is hidden stays hidden on every way out, and nothing private is kept elsewhere."""
+"""Redacted values appear in no answer, and no private answer is cached or leaks."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ import pytest
 
 from howdah import JobContext, Queue
 from howdah.states import State
-from howdah.web import Mine, Password, dashboard
+from howdah.web import AppAccess, Password, dashboard
 from tests.web.forms import send
-from tests.web.serving import anybody, served
+from tests.web.serving import open_access, served
 from tests.web.test_closed import every_request
 
 HIDDEN = "s3cret-of-the-card"
 TOKEN = "a token of a program, 32 characters long"
-PROGRAM = {"authorization": f"Bearer {TOKEN}"}
+BEARER = {"authorization": f"Bearer {TOKEN}"}
 WORDS = "correct horse"
 
 
 @asynccontextmanager
-async def asking(queue: Queue, **options: Any) -> AsyncGenerator[httpx.AsyncClient]:
-    app = dashboard(queue, access=options.pop("access", None) or anybody(), **options)
+async def client_of(queue: Queue, **options: Any) -> AsyncGenerator[httpx.AsyncClient]:
+    app = dashboard(queue, access=options.pop("access", None) or open_access(), **options)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client
 
 
-async def lived(queue: Queue) -> UUID:
-    """Leave a job with the value under a key in everything that is JSON."""
+async def make_finished_job(queue: Queue) -> UUID:
+    """Make a finished job with the redacted value in its payload, result, errors and events."""
     value: dict[str, Any] = {"card": HIDDEN, "deep": [{"CARD": {"number": HIDDEN}}]}
 
     @queue.job(name="letters")
@@ -44,7 +44,7 @@ async def lived(queue: Queue) -> UUID:
     handle = await queue.enqueue("letters", value)
     async with queue.worker() as worker:
         await worker.run_until_idle()
-    await queue.store.fetch(  # as a foreign worker may write it
+    await queue.store.fetch(  # a foreign worker may write this
         "update howdah.jobs "
         "set errors = jsonb_build_array(jsonb_build_object('error', 'no', 'card', $2::text)) "
         "where id = $1",
@@ -57,26 +57,26 @@ async def lived(queue: Queue) -> UUID:
 # ── redaction ──
 
 
-async def test_a_redacted_value_is_on_no_way_out(queue: Queue) -> None:
-    id = await lived(queue)
-    app = dashboard(queue, access=anybody(), redact=["card"])
+async def test_a_redacted_value_is_in_no_answer(queue: Queue) -> None:
+    id = await make_finished_job(queue)
+    app = dashboard(queue, access=open_access(), redact=["card"])
     paths = [path for method, path in every_request(app, id) if method == "GET"]
     paths += [f"/jobs/{id}/result.json", f"/api/v1/jobs/{id}/events"]
-    shown: dict[str, str] = {}
-    async with asking(queue, redact=["card"]) as client, asking(queue) as open_client:
+    answers: dict[str, str] = {}
+    async with client_of(queue, redact=["card"]) as client, client_of(queue) as open_client:
         for path in paths:
             if path not in ("/live", "/static/nothing"):
-                shown[path] = (await client.get(path)).text
+                answers[path] = (await client.get(path)).text
         assert HIDDEN in (await open_client.get(f"/api/v1/jobs/{id}")).text
-    assert len(shown) > 20
-    assert [path for path, text in shown.items() if HIDDEN in text] == []
-    assert "•••" in shown[f"/jobs/{id}"]
+    assert len(answers) > 20
+    assert [path for path, text in answers.items() if HIDDEN in text] == []
+    assert "•••" in answers[f"/jobs/{id}"]
 
 
 async def test_a_redacted_value_is_not_in_a_live_page(queue: Queue) -> None:
     handle = await queue.enqueue("letters", {"card": HIDDEN, "to": "kim"})
     async with (
-        served(queue, access=anybody(), redact=["card"]) as web,
+        served(queue, access=open_access(), redact=["card"]) as web,
         httpx.AsyncClient(base_url=web.url, timeout=20) as client,
         client.stream("GET", "/live", params={"page": f"/jobs/{handle.id}"}) as stream,
     ):
@@ -84,7 +84,7 @@ async def test_a_redacted_value_is_not_in_a_live_page(queue: Queue) -> None:
         drawn: list[str] = []
         async for line in stream.aiter_lines():
             drawn.append(line)
-            if not line and any("kim" in one for one in drawn):
+            if not line and any("kim" in text for text in drawn):
                 break
     assert HIDDEN not in "".join(drawn)
 
@@ -98,41 +98,41 @@ async def test_a_redacted_value_is_not_in_a_live_page(queue: Queue) -> None:
         f'deep=[{{"\\u0063ard": "{HIDDEN}"}}]',
     ],
 )
-async def test_a_filter_does_not_find_out_a_redacted_value(queue: Queue, guess: str) -> None:
-    await lived(queue)
+async def test_a_filter_does_not_reveal_a_redacted_value(queue: Queue, guess: str) -> None:
+    await make_finished_job(queue)
     answers: list[tuple[int, str]] = []
-    for said in (guess, guess.replace("s3cret", "wrong")):
-        async with asking(queue, redact=["card"], token=TOKEN) as client:
+    for payload_filter in (guess, guess.replace("s3cret", "wrong")):
+        async with client_of(queue, redact=["card"], token=TOKEN) as client:
             for path in ("/jobs", "/api/v1/jobs", "/api/v1/jobs/count"):
-                answer = await client.get(path, params={"payload": said})
-                told = answer.text.replace(said, "").replace(HIDDEN, "")
-                answers.append((answer.status_code, str("/letters" in told or '"jobs":[{' in told)))
-            body = {"filter": {"payload": [said]}}
-            bulk = await client.post("/api/v1/bulk/delete", json=body, headers=PROGRAM)
+                answer = await client.get(path, params={"payload": payload_filter})
+                text = answer.text.replace(payload_filter, "").replace(HIDDEN, "")
+                answers.append((answer.status_code, str("/letters" in text or '"jobs":[{' in text)))
+            body = {"filter": {"payload": [payload_filter]}}
+            bulk = await client.post("/api/v1/bulk/delete", json=body, headers=BEARER)
             answers.append((bulk.status_code, "bulk"))
-            fields = [("action", "delete"), ("payload", said)]
+            fields = [("action", "delete"), ("payload", payload_filter)]
             answers.append(((await send(client, "/jobs/matching", fields)).status_code, "page"))
     half = len(answers) // 2
     assert answers[:half] == answers[half:]  # right or wrong, the answer is the same
-    assert {status for status, what in answers if what in ("bulk", "page")} == {400}
+    assert {status for status, kind in answers if kind in ("bulk", "page")} == {400}
     assert (await queue.counts())["letters"] == {State.COMPLETED: 1}
 
 
-# ── what is left lying about ──
+# ── caches, redirects, cookies, streams ──
 
 
-async def test_no_private_answer_is_kept_in_a_cache(queue: Queue) -> None:
-    id = await lived(queue)
-    app = dashboard(queue, access=anybody(), token=TOKEN)
-    kept: list[str] = []
-    async with asking(queue) as client:
+async def test_no_private_answer_may_be_cached(queue: Queue) -> None:
+    id = await make_finished_job(queue)
+    app = dashboard(queue, access=open_access(), token=TOKEN)
+    cacheable: list[str] = []
+    async with client_of(queue) as client:
         for method, path in every_request(app, id):
             if method == "GET" and path != "/live" and not path.startswith("/static"):
                 answer = await client.get(path)
                 if answer.headers["cache-control"] != "no-store":
-                    kept.append(path)
+                    cacheable.append(path)
         file = await client.get("/static/howdah.css")
-    assert kept == []
+    assert cacheable == []
     assert file.headers["cache-control"] == "no-cache"
 
 
@@ -140,33 +140,33 @@ async def test_no_private_answer_is_kept_in_a_cache(queue: Queue) -> None:
     "back", ["//evil.example", "https://evil.example", "\r\nset-cookie: a=b", "/\\evil.example"]
 )
 async def test_no_redirect_leads_to_another_site(queue: Queue, back: str) -> None:
-    async with asking(queue, token=TOKEN) as client:
-        found = [
+    async with client_of(queue, token=TOKEN) as client:
+        answers = [
             await send(client, "/jobs/act", [("back", back), ("action", "cancel")]),
             await client.post(
                 f"/types/{httpx.QueryParams({'a': back})['a'].strip() or 'x'}/pause".replace(
                     "\r\n", "%0d%0a"
                 ).replace("\\", "%5c"),
-                headers=PROGRAM,
+                headers=BEARER,
             ),
             await client.get("/jobs", params={"find": back}),
             await client.get("//evil.example/jobs/"),
         ]
-    for answer in found:
+    for answer in answers:
         to = httpx.URL(answer.headers.get("location", "/"))
         assert to.host in ("", "localhost"), answer.headers
         assert not str(to).startswith(("//", "/\\"))
         assert "a=b" not in answer.headers.get("set-cookie", "").split("; ")
 
 
-async def test_every_cookie_is_out_of_reach_of_scripts_and_of_clear_text(queue: Queue) -> None:
-    async with asking(queue, access=Password(WORDS)) as client:
+async def test_every_cookie_is_http_only_and_secure(queue: Queue) -> None:
+    async with client_of(queue, access=Password(WORDS)) as client:
         form = {"user": "admin", "password": WORDS}
-        entered = await client.post("https://localhost/login", data=form)
-        pledge = (await client.get("https://localhost/")).text
-        word = pledge.split('name="howdah-pledge" content="')[1].split('"')[0]
-        acted = await client.post("https://localhost/types/a/pause", data={"pledge": word})
-    cookies = [*entered.headers.get_list("set-cookie"), *acted.headers.get_list("set-cookie")]
+        login = await client.post("https://localhost/login", data=form)
+        csrf_token = (await client.get("https://localhost/")).text
+        token = csrf_token.split('name="howdah-csrf-token" content="')[1].split('"')[0]
+        acted = await client.post("https://localhost/types/a/pause", data={"csrf_token": token})
+    cookies = [*login.headers.get_list("set-cookie"), *acted.headers.get_list("set-cookie")]
     assert len(cookies) == 2
     for cookie in cookies:
         assert {"httponly", "secure"} <= {part.strip().lower() for part in cookie.split(";")}, (
@@ -175,12 +175,12 @@ async def test_every_cookie_is_out_of_reach_of_scripts_and_of_clear_text(queue: 
 
 
 @pytest.mark.parametrize("page", ["//[", "[", "http://[", "\0", "/jobs/%ff", "/live", "/login"])
-async def test_a_stream_of_no_page_is_not_found(queue: Queue, page: str) -> None:
-    async with asking(queue, access=Mine(lambda _: "ada")) as client:
+async def test_a_stream_of_an_unknown_page_is_not_found(queue: Queue, page: str) -> None:
+    async with client_of(queue, access=AppAccess(lambda _: "ada")) as client:
         assert (await client.get("/live", params={"page": page})).status_code == 404
 
 
-async def test_an_open_page_ends_when_its_session_is_left(queue: Queue) -> None:
+async def test_an_open_page_ends_when_its_session_logs_out(queue: Queue) -> None:
     async with (
         served(queue, access=Password(WORDS)) as web,
         httpx.AsyncClient(base_url=web.url, timeout=20) as client,

@@ -1,4 +1,4 @@
-"""Redaction: nobody sees what stands under a named key, wherever it stands."""
+"""Redaction: values under the named keys are hidden at every depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEYS = frozenset({"password", "token"})
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "expected"),
     [
         ({"password": "s3cret", "user": "ann"}, {"password": MARK, "user": "ann"}),
         ({"Password": 1, "TOKEN": None}, {"Password": MARK, "TOKEN": MARK}),
@@ -27,14 +27,14 @@ KEYS = frozenset({"password", "token"})
         (12345678901234567890123, 12345678901234567890123),
     ],
 )
-def test_values_under_named_keys_are_not_shown(value: Any, shown: Any) -> None:
-    assert redacted(value, KEYS) == shown
+def test_values_under_named_keys_are_not_shown(value: Any, expected: Any) -> None:
+    assert redacted(value, KEYS) == expected
 
 
-def test_what_is_given_is_not_changed() -> None:
-    given = {"token": "x", "list": [{"token": "y"}]}
-    redacted(given, KEYS)
-    assert given == {"token": "x", "list": [{"token": "y"}]}
+def test_the_given_value_is_not_changed() -> None:
+    value = {"token": "x", "list": [{"token": "y"}]}
+    redacted(value, KEYS)
+    assert value == {"token": "x", "list": [{"token": "y"}]}
 
 
 def test_without_named_keys_everything_is_shown() -> None:
@@ -42,12 +42,12 @@ def test_without_named_keys_everything_is_shown() -> None:
 
 
 @pytest.mark.parametrize("depth", [400, 900, 5000])
-def test_nothing_hides_in_depth(depth: int) -> None:
+def test_deeply_nested_values_are_redacted(depth: int) -> None:
     raw = '{"a":' * depth + '{"token":"s3cret"}' + "}" * depth
     assert "s3cret" not in str(_text(redacted(payload.decode(raw), KEYS)))
 
 
-def test_nothing_hides_beside_a_number_that_cannot_be_read() -> None:
+def test_values_beside_an_unreadable_number_are_redacted() -> None:
     raw = '{"token": "s3cret", "n": 1%s}' % ("0" * 5000)
     assert redacted(raw, KEYS) == MARK
 
@@ -64,10 +64,10 @@ def _text(value: Any) -> str:
         ("to", '{"a": [{"Token": 1}]}', True),
         ("to", '{"a": "token"}', False),
         ("to", '{"Token": 1, "n": ' + "1" * 5_000 + "}", True),
-        ("to", "[" * 100_000 + "]" * 100_000, True),  # nobody can tell what it has
+        ("to", "[" * 100_000 + "]" * 100_000, True),  # too deep to be checked
     ],
     ids=["plain", "key", "within", "value", "huge number", "deep"],
 )
-def test_nobody_looks_for_what_is_hidden(key: str, value: str, hidden: bool) -> None:
+def test_a_filter_that_contains_a_redacted_key_is_found(key: str, value: str, hidden: bool) -> None:
     assert asks_for_hidden(key, value, frozenset({"token"})) is hidden
     assert not asks_for_hidden(key, value, frozenset())

@@ -1,4 +1,4 @@
-"""Types: what each does, why its jobs wait, and a pause that holds."""
+"""Types: the list, the page of a type with the reason why its jobs wait, and pauses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playwright.async_api import Page, expect
 from howdah import Priority, Queue, observe
 from howdah.states import State
 from tests.support.waiting import eventually
-from tests.web.rows import figures, row
+from tests.web.html_tables import figures, row
 from tests.web.serving import Served, served
 
 ODD = "a/b?c=d&e#f <b>g</b>/é"
@@ -24,13 +24,13 @@ async def test_the_list_shows_the_mix_of_priorities(
 ) -> None:
     for priority, jobs in ((Priority.EXPLICIT, 1), (Priority.DISCOVERED, 3), (7, 2)):
         await queue.enqueue_many(queue.draft("letters", priority=priority) for _ in range(jobs))
-    shown = (await client.get("/types")).text
-    in_line = row(shown, "letters")["In line, by priority"]
+    html = (await client.get("/types")).text
+    in_line = row(html, "letters")["In line, by priority"]
     assert in_line.endswith("150 (explicit): 1 · 100 (discovered): 3 · 7: 2")
-    assert 'aria-label="150 (explicit): 1, 100 (discovered): 3, 7: 2"' in shown
+    assert 'aria-label="150 (explicit): 1, 100 (discovered): 3, 7: 2"' in html
 
 
-async def test_what_finished_today_is_told(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_the_jobs_finished_today_are_shown(client: httpx.AsyncClient, queue: Queue) -> None:
     @queue.job(max_attempts=1)
     async def flaky(n: int) -> None:
         if n == 0:
@@ -39,16 +39,16 @@ async def test_what_finished_today_is_told(client: httpx.AsyncClient, queue: Que
     await flaky.enqueue_many(flaky.draft(n=n) for n in range(4))
     async with queue.worker():
 
-        async def ended() -> bool:
-            seen = await observe.overview(queue.store, trend=False)
-            return sum(seen.types[0].finished.values()) == 4
+        async def all_finished() -> bool:
+            overview = await observe.overview(queue.store, trend=False)
+            return sum(overview.types[0].finished.values()) == 4
 
-        await eventually(ended)
-    shown = (await client.get("/types")).text
-    assert row(shown, "flaky")["Finished today"] == "3 completed1 failed"
-    one = (await client.get("/types/flaky")).text
-    assert 'href="/jobs?job_type=flaky&amp;status=failed"' in one
-    assert 'href="/failures?type=flaky"' in one
+        await eventually(all_finished)
+    list_html = (await client.get("/types")).text
+    assert row(list_html, "flaky")["Finished today"] == "3 completed1 failed"
+    type_html = (await client.get("/types/flaky")).text
+    assert 'href="/jobs?job_type=flaky&amp;status=failed"' in type_html
+    assert 'href="/failures?type=flaky"' in type_html
 
 
 async def test_an_unknown_type_is_not_found(client: httpx.AsyncClient, queue: Queue) -> None:
@@ -56,70 +56,70 @@ async def test_an_unknown_type_is_not_found(client: httpx.AsyncClient, queue: Qu
     assert (await client.get("/types/letters")).status_code == 200
     refused = await client.get("/types/parcels")
     assert refused.status_code == 404
-    assert "no job of the type parcels is or was here" in refused.text
+    assert "the type parcels is unknown" in refused.text
 
 
 async def test_an_empty_queue_has_no_types(client: httpx.AsyncClient) -> None:
-    assert "No type is known here" in (await client.get("/types")).text
+    assert "No type is known" in (await client.get("/types")).text
 
 
-async def test_a_type_says_why_its_jobs_wait(client: httpx.AsyncClient, queue: Queue) -> None:
+async def test_a_type_shows_why_its_jobs_wait(client: httpx.AsyncClient, queue: Queue) -> None:
     await queue.enqueue("letters", delay=timedelta(hours=2))
     await queue.enqueue("letters", priority=Priority.EXPLICIT)
-    shown = (await client.get("/types/letters")).text
-    told = await observe.why_type(queue.store, "letters")
-    assert "Why its jobs wait" in shown
-    assert told.sentence in shown
-    assert "No live worker knows the type letters" in told.sentence
-    said = figures(shown)
-    assert said["waiting"] == "1"
-    assert said["scheduled, next in 1h 59m"] == "1"
+    html = (await client.get("/types/letters")).text
+    why = await observe.why_type(queue.store, "letters")
+    assert "Why its jobs wait" in html
+    assert why.sentence in html
+    assert "No live worker knows the type letters" in why.sentence
+    by_name = figures(html)
+    assert by_name["waiting"] == "1"
+    assert by_name["scheduled, next in 1h 59m"] == "1"
 
 
-async def test_pausing_is_told_and_leaves_an_audit_line(
+async def test_a_pause_is_shown_and_logged(
     client: httpx.AsyncClient, queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     await queue.enqueue(ODD)
     caplog.set_level("INFO", "howdah.web")
     path = f"/types/{quote(ODD)}"
-    pledge = await _pledge(client)
-    sent = {"pledge": pledge, "reason": "  no\nstamps "}
+    csrf_token = await _csrf_token(client)
+    sent = {"csrf_token": csrf_token, "reason": "  no\nstamps "}
     answer = await client.post(f"{path}/pause", data=sent)
     assert (answer.status_code, answer.headers["location"]) == (303, path)
     assert (await observe.paused(queue.store))[ODD].reason == "no stamps"
-    (line,) = [said for said in caplog.messages if said.startswith("web.action")]
+    (line,) = [message for message in caplog.messages if message.startswith("web.action")]
     assert re.fullmatch(r'web.action who="[^"]+" did=pause on="(.*)" changed="True"', line)
     assert ODD in line
     again = await client.get(path)
     assert "&lt;b&gt;g&lt;/b&gt;/é is paused." in again.text
     assert "<b>g" not in again.text
-    answer = await client.post(f"{path}/resume", data={"pledge": pledge, "back": "list"})
+    answer = await client.post(f"{path}/resume", data={"csrf_token": csrf_token, "back": "list"})
     assert answer.headers["location"] == "/types"
     assert await observe.paused(queue.store) == {}
 
 
-async def _pledge(client: httpx.AsyncClient) -> str:
-    shown = (await client.get("/types")).text
-    return shown.split('name="howdah-pledge" content="')[1].split('"')[0]
+async def _csrf_token(client: httpx.AsyncClient) -> str:
+    html = (await client.get("/types")).text
+    return html.split('name="howdah-csrf-token" content="')[1].split('"')[0]
 
 
 async def test_in_read_only_mode_there_is_no_button(queue: Queue, page: Page) -> None:
     await queue.enqueue("letters")
-    async with served(queue, read_only=True) as where:
-        await page.goto(where.entrance)
-        await page.goto(f"{where.url}/types")
+    async with served(queue, read_only=True) as running:
+        await page.goto(running.login_link)
+        await page.goto(f"{running.url}/types")
         await expect(page.get_by_role("link", name="letters")).to_be_visible()
         await expect(page.get_by_role("button", name="Pause")).to_have_count(0)
-        await page.goto(f"{where.url}/types/letters")
+        await page.goto(f"{running.url}/types/letters")
         await expect(page.get_by_role("heading", name="letters")).to_be_visible()
         await expect(page.get_by_role("button", name="Pause")).to_have_count(0)
         await page.goto("about:blank")  # so that no stream is cut off
 
 
-async def test_a_pause_holds_in_a_live_worker_until_it_is_taken_back(
+async def test_a_live_worker_obeys_a_pause_until_it_is_resumed(
     page: Page, web: Served, queue: Queue
 ) -> None:
-    """The brake is another type: once it has run, the worker has claimed since the pause."""
+    """A job of another type proves that the worker has claimed since the pause."""
 
     @queue.job
     async def letters() -> None: ...
@@ -141,7 +141,7 @@ async def test_a_pause_holds_in_a_live_worker_until_it_is_taken_back(
         await expect(page.locator("#why")).to_contain_text("no stamps")
         await page.get_by_role("button", name="Resume letters").click()
         await held.result()
-        await expect(page.get_by_text("letters goes on.")).to_be_visible()
+        await expect(page.get_by_text("letters is resumed.")).to_be_visible()
         await expect(page.locator("#why")).to_contain_text("stands in line", timeout=15_000)
 
 

@@ -1,6 +1,6 @@
-"""JSON that Python cannot read hurts nobody but its own job, wherever it came from.
+"""JSON that Python cannot read affects only its own job.
 
-PostgreSQL keeps numbers of 131,072 digits; Python reads 4,300. Whoever may write SQL can store one.
+PostgreSQL stores numbers of 131,072 digits; Python reads 4,300. Any SQL client can store one.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ HUGE = "1" * 5_000
 NUMBERS = [HUGE, f"-{HUGE}", f"{HUGE}.5", "1e5000"]
 
 
-async def stored(queue: Queue, number: str) -> UUID:
+async def store_job(queue: Queue, number: str) -> UUID:
     """Store a job whose payload, result, errors and event hold such a number."""
-    written = f'{{"n": {number}}}'
+    document = f'{{"n": {number}}}'
     (row,) = await queue.store.fetch(
         "insert into howdah.jobs (job_type, data, result, errors, events_count) "
         "values ('count', $1::jsonb, $1::jsonb, jsonb_build_array($1::jsonb), 1) returning id",
-        written,
+        document,
     )
     await queue.store.fetch(
         "insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day) "
         "values ($1, 1, 'said', $2::jsonb, 1, howdah.clock(), howdah.today())",
         row["id"],
-        written,
+        document,
     )
     return row["id"]
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=["whole", "negative", "fraction", "power"])
-async def test_it_stays_text_wherever_it_is_read(
+async def test_an_unreadable_number_is_returned_as_text(
     client: httpx.AsyncClient, queue: Queue, number: str
 ) -> None:
-    id = await stored(queue, number)
+    id = await store_job(queue, number)
     digits = number.strip("-")[:50] if "e" not in number else "1" + "0" * 49
     job = await queue.get(id)
     for text in (job.data, job.result, job.errors):
         assert isinstance(text, str)
         assert digits in text
-    assert [one.id for one in await queue.jobs()] == [id]
-    life = await observe.life(queue.store, id)
+    assert [job.id for job in await queue.jobs()] == [id]
+    life = await observe.job_history(queue.store, id)
     assert life.job == job
     (event,) = life.events
     assert digits in event.data
@@ -55,13 +55,13 @@ async def test_it_stays_text_wherever_it_is_read(
         assert path == "/jobs" or digits in answer.text
 
 
-async def test_a_worker_fails_that_job_alone_and_goes_on(queue: Queue) -> None:
+async def test_a_worker_fails_only_that_job_and_continues(queue: Queue) -> None:
     @queue.job(name="count", max_attempts=1)
     async def count(n: int) -> int:
         return n
 
     before = await count.enqueue(1)
-    huge = await stored(queue, HUGE)
+    huge = await store_job(queue, HUGE)
     after = await count.enqueue(2)
     async with queue.worker() as worker:
         await worker.run_until_idle()

@@ -1,4 +1,4 @@
-"""Workers: how each is, what it runs now, and that it leaves when it is asked to."""
+"""Workers: the state of each, its running jobs, and draining."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SILENT = """
 """
 
 
-async def silent(queue: Queue, id: str, info: str = "{}") -> None:
+async def insert_silent_worker(queue: Queue, id: str, info: str = "{}") -> None:
     await queue.store.fetch(SILENT, id, info)
 
 
-async def test_a_worker_is_shown_with_what_it_runs_and_leaves_when_drained(
+async def test_a_worker_is_shown_with_its_jobs_and_stops_when_drained(
     page: Page, web: Served, queue: Queue
 ) -> None:
     go_on = asyncio.Event()
@@ -46,28 +46,28 @@ async def test_a_worker_is_shown_with_what_it_runs_and_leaves_when_drained(
         )
         await axe_finds_nothing(page)
 
-        asked: list[str] = []
+        questions: list[str] = []
 
         async def agree(dialog: Dialog) -> None:
-            asked.append(dialog.message)
+            questions.append(dialog.message)
             await dialog.accept()
 
         page.on("dialog", agree)
         await card.get_by_role("button", name="Drain").click()
-        await expect(page.locator(".said")).to_have_text(f"{worker.id} ends its jobs and leaves.")
-        await expect(card.get_by_text("leaving")).to_be_visible()
+        await expect(page.locator(".flash")).to_have_text(f"{worker.id} ends its jobs and stops.")
+        await expect(card.get_by_text("draining")).to_be_visible()
         await expect(card.get_by_role("button", name="Drain")).to_have_count(0)
-        assert asked == [f"Ask {worker.id} to end its jobs and leave?"]
+        assert questions == [f"Ask {worker.id} to end its jobs and stop?"]
         go_on.set()
         await worker.stopping()
     await expect(card).to_have_count(0)
     await handle.result()
 
 
-async def test_the_silent_and_those_of_another_make_are_told_apart(
+async def test_silent_and_foreign_workers_are_shown_separately(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    await silent(queue, "sleeper", '{"host": "far", "slots": "many", "job_types": 7}')
+    await insert_silent_worker(queue, "sleeper", '{"host": "far", "slots": "many", "job_types": 7}')
     await queue.enqueue("letters")
     await queue.claim(["letters"], 1, worker_id="perl/5: <b>")
 
@@ -77,44 +77,46 @@ async def test_the_silent_and_those_of_another_make_are_told_apart(
     async with queue.worker() as worker:
         text = (await client.get("/workers")).text
     sections = re.split(r'<section data-key="([\w ]+)">', text)[1:]
-    found = dict(zip(sections[::2], sections[1::2], strict=True))
-    assert list(found) == ["At work", "Silent", "Foreign workers"]
-    assert worker.id in found["At work"]
-    assert "sleeper" in found["Silent"]
-    assert "Silent for" in found["Silent"]
-    assert "perl/5: &lt;b&gt;" in found["Foreign workers"]
-    assert "send no heartbeats" in found["Foreign workers"]
-    assert [kind for kind in found if "Drain" in found[kind]] == ["At work"]
+    by_kind = dict(zip(sections[::2], sections[1::2], strict=True))
+    assert list(by_kind) == ["At work", "Silent", "Foreign workers"]
+    assert worker.id in by_kind["At work"]
+    assert "sleeper" in by_kind["Silent"]
+    assert "Silent for" in by_kind["Silent"]
+    assert "perl/5: &lt;b&gt;" in by_kind["Foreign workers"]
+    assert "send no heartbeats" in by_kind["Foreign workers"]
+    assert [kind for kind in by_kind if "Drain" in by_kind[kind]] == ["At work"]
 
 
-async def test_a_worker_has_a_page_whatever_it_is_called(
-    client: httpx.AsyncClient, queue: Queue
-) -> None:
-    await silent(queue, "a/b?c#d e")
+async def test_a_worker_with_any_name_has_a_page(client: httpx.AsyncClient, queue: Queue) -> None:
+    await insert_silent_worker(queue, "a/b?c#d e")
     listed = await client.get("/workers")
-    found = re.search(r'href="(/workers/[^"]+)"', listed.text)
-    assert found is not None
-    own = await client.get(found[1])
+    link = re.search(r'href="(/workers/[^"]+)"', listed.text)
+    assert link is not None
+    own = await client.get(link[1])
     assert own.status_code == 200
     assert "<h1>a/b?c#d e" in own.text
     gone = await client.get("/workers/nobody")
     assert gone.status_code == 404
-    assert "it may have left" in gone.text
+    assert "it may have stopped" in gone.text
 
 
-async def test_a_worker_that_is_gone_cannot_be_drained(
+async def test_a_worker_that_has_stopped_cannot_be_drained(
     client: httpx.AsyncClient, queue: Queue
 ) -> None:
-    await silent(queue, "sleeper")
-    found = re.search(r'name="howdah-pledge" content="(\w+)"', (await client.get("/workers")).text)
-    assert found is not None
-    form = {"pledge": found[1], "worker": "sleeper"}
+    await insert_silent_worker(queue, "sleeper")
+    token = re.search(
+        r'name="howdah-csrf-token" content="(\w+)"', (await client.get("/workers")).text
+    )
+    assert token is not None
+    form = {"csrf_token": token[1], "worker": "sleeper"}
     answer = await client.post("/workers/drain", data=form, follow_redirects=True)
-    assert "sleeper is not alive to hear it." in answer.text
+    assert "sleeper is not alive." in answer.text
     for worker in ("", "\0"):
-        answer = await client.post("/workers/drain", data={"pledge": found[1], "worker": worker})
+        answer = await client.post(
+            "/workers/drain", data={"csrf_token": token[1], "worker": worker}
+        )
         assert answer.status_code == 400
 
 
-async def test_without_any_worker_it_says_how_to_start_one(client: httpx.AsyncClient) -> None:
+async def test_without_workers_the_page_shows_how_to_start_one(client: httpx.AsyncClient) -> None:
     assert "howdah worker app:queue" in (await client.get("/workers")).text

@@ -1,7 +1,6 @@
-"""Whatever is written into a queue is text on every page of its dashboard, and nothing runs.
+"""Any text in a queue is shown as text on every page of the dashboard; no script runs.
 
-The browser is told to ignore the Content-Security-Policy: what must not run does not run because it
-is never more than text, and the policy is a second wall behind that.
+The browser ignores the Content-Security-Policy here, so the test proves that the text is escaped.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from uuid import UUID
 import pytest
 from playwright.async_api import Browser, Page
 
-from howdah import Fail, JobContext, Queue, observe
+from howdah import Fail, JobContext, Queue
 from howdah.states import State
+from howdah.store import steer
 from howdah.web import pages
 from tests.support.waiting import eventually
 from tests.web.serving import Served
@@ -29,7 +29,7 @@ TRIES = (
     '"><img src=x onerror=hack()>',
     "'><svg onload=hack()>",
 )
-LINK = "javascript:hack()//"  # what a link must not lead to
+LINK = "javascript:hack()//"  # must not become the target of a link
 WATCH = """
 window.hack = () => { window.hacked = (window.hacked || 0) + 1 };
 document.addEventListener("howdah:drawn", () => { window.drawn = true });
@@ -38,45 +38,47 @@ FOREIGN = """
 () => [
   ...document.querySelectorAll("img, iframe, object, script:not([src]), svg[onload], [onerror]"),
   ...[...document.querySelectorAll("a[href]")].filter((a) => !a.protocol.startsWith("http")),
-  ...[...document.querySelectorAll("form[action], [formaction]")].filter((one) =>
-    new URL(one.getAttribute("formaction") ?? one.getAttribute("action"), location).origin
+  ...[...document.querySelectorAll("form[action], [formaction]")].filter((form) =>
+    new URL(form.getAttribute("formaction") ?? form.getAttribute("action"), location).origin
       !== location.origin),
 ].map((element) => element.outerHTML)
 """
 
 
-def evil(place: str, start: str = "") -> str:
-    """Text for one place, with everything in it that somebody could try."""
+def hostile_text(place: str, start: str = "") -> str:
+    """Return a text for one place that contains every known attack."""
     return f"{start}{place}{''.join(TRIES)}"
 
 
 @dataclass
 class Seeded:
-    """What a malicious colleague has left in the queue."""
+    """The hostile content of the queue."""
 
     jobs: list[str]
     types: list[str]
     workers: list[str]
-    texts: list[str]  # each is to be seen somewhere, as it is
+    texts: list[str]  # each must be visible on some page, unchanged
 
 
 @pytest.fixture
 async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
-    types, workers = [evil("type"), f"{LINK}type"], [evil("worker", LINK)]
+    types, workers = [hostile_text("type"), f"{LINK}type"], [hostile_text("worker", LINK)]
 
     for job_type in types:
 
         @queue.job(name=job_type)
         async def talk(ctx: JobContext, do: str, said: dict[str, str]) -> dict[str, str]:
-            await ctx.progress(40, evil("stage"))
-            await ctx.emit(evil("kind"), {evil("event key"): evil("event value")})
+            await ctx.progress(40, hostile_text("stage"))
+            await ctx.emit(
+                hostile_text("kind"), {hostile_text("event key"): hostile_text("event value")}
+            )
             if do == "fail":
-                raise Fail(evil("error"), traceback=evil("traceback"))
+                raise Fail(hostile_text("error"), traceback=hostile_text("traceback"))
             if do == "stay":
                 await asyncio.Event().wait()
-            return {evil("result key"): evil("result value")}
+            return {hostile_text("result key"): hostile_text("result value")}
 
-    said = {evil("payload key"): evil("payload value"), "link": LINK}
+    said = {hostile_text("payload key"): hostile_text("payload value"), "link": LINK}
     wanted = {"fail": State.FAILED, "stay": State.RUNNING, "end": State.COMPLETED}
     handles = [
         (await queue.enqueue(job_type, {"do": do, "said": said}), state)
@@ -88,7 +90,7 @@ async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
         for handle, state in handles:
             await eventually(lambda: _is(queue, handle.id, state))  # noqa: B023
         await eventually(lambda: _says(queue, handles[1][0].id))
-        await observe.pause(queue.store, types[0], evil("reason"), evil("by"))
+        await steer.pause(queue.store, types[0], hostile_text("reason"), hostile_text("by"))
         yield Seeded(
             jobs=[str(handle.id) for handle, _ in handles],
             types=types,
@@ -96,9 +98,12 @@ async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
             texts=[
                 *types,
                 *workers,
-                *(evil(place) for place in ("stage", "kind", "error", "traceback", "reason", "by")),
                 *(
-                    json.dumps(evil(f"{place} {part}"))
+                    hostile_text(place)
+                    for place in ("stage", "kind", "error", "traceback", "reason", "by")
+                ),
+                *(
+                    json.dumps(hostile_text(f"{place} {part}"))
                     for place in ("payload", "event", "result")
                     for part in ("key", "value")
                 ),
@@ -117,33 +122,38 @@ async def _says(queue: Queue, id: UUID) -> bool:
 
 
 def paths(seeded: Seeded) -> list[str]:
-    """Every page of the dashboard, for everything there is, also with evil questions."""
+    """Return every page of the dashboard, also with hostile query parameters."""
     values = {"id": seeded.jobs, "worker_id": seeded.workers, "job_type": seeded.types}
-    found: list[str] = []
+    page_paths: list[str] = []
     for page in pages.all_pages():
-        made = [""]
+        prefixes = [""]
         for part in re.split(r"(\{[^}]*\})", page.path):
             name = part.strip("{}").partition(":")[0]
-            ends = [quote(one) for one in values[name]] if part.startswith("{") else [part]
-            made = [begin + end for begin in made for end in ends]
-        found += made
+            ends = [quote(value) for value in values[name]] if part.startswith("{") else [part]
+            prefixes = [begin + end for begin in prefixes for end in ends]
+        page_paths += prefixes
     fields = ("find", "error", "type", "job_type", "worker_id", "fingerprint", "level")
-    asked = {field: evil(field) for field in fields} | {"action": "cancel"}
-    bad = {**asked, "priority": evil("priority"), "created_from": LINK, "payload": evil("=")}
-    seeing = [path for path in found if path != "/jobs/matching"]
+    query = {field: hostile_text(field) for field in fields} | {"action": "cancel"}
+    bad = {
+        **query,
+        "priority": hostile_text("priority"),
+        "created_from": LINK,
+        "payload": hostile_text("="),
+    }
+    plain = [path for path in page_paths if path != "/jobs/matching"]
     return [
-        *seeing,
-        *(f"{path}?{urlencode(asked)}" for path in found if path.count("/") == 1),
-        f"/jobs/matching?{urlencode(asked)}",
+        *plain,
+        *(f"{path}?{urlencode(query)}" for path in page_paths if path.count("/") == 1),
+        f"/jobs/matching?{urlencode(query)}",
         f"/jobs?{urlencode(bad)}",
         f"/jobs/matching?{urlencode(bad)}",
-        f"/jobs/{quote(evil('id'), safe='')}",
-        f"/nowhere/{quote(evil('path'), safe='')}",
+        f"/jobs/{quote(hostile_text('id'), safe='')}",
+        f"/nowhere/{quote(hostile_text('path'), safe='')}",
     ]
 
 
 @pytest.mark.timeout(400)
-async def test_nothing_that_is_written_into_a_queue_runs_in_the_dashboard(
+async def test_no_text_in_a_queue_runs_in_the_dashboard(
     browser: Browser, web: Served, seeded: Seeded
 ) -> None:
     context = await browser.new_context(bypass_csp=True)
@@ -151,26 +161,26 @@ async def test_nothing_that_is_written_into_a_queue_runs_in_the_dashboard(
     page = await context.new_page()
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-    await page.goto(web.entrance)
-    seen = ""
+    await page.goto(web.login_link)
+    visible = ""
     for path in paths(seeded):
-        flash = {"name": "howdah_said", "value": quote(evil("flash")), "url": web.url}
+        flash = {"name": "howdah_flash", "value": quote(hostile_text("flash")), "url": web.url}
         await context.add_cookies([flash])  # pyright: ignore[reportArgumentType]
         answer = await page.goto(web.url + path)
         assert answer is not None
         assert answer.status < 500, path
-        seen += await _looked_at(page, path)
+        visible += await _visible_text(page, path)
     assert dialogs == []
-    for text in [*seeded.texts, evil("flash"), f"“{LINK}” is no time", evil("id")]:
-        assert text in seen, text
+    for text in [*seeded.texts, hostile_text("flash"), f"“{LINK}” is no time", hostile_text("id")]:
+        assert text in visible, text
     await context.close()
 
 
-LIVE = 120_000  # milliseconds: a page that was slow to draw is drawn again after a long rest
+LIVE = 120_000  # milliseconds: a page rests for long after a slow rendering
 
 
-async def _looked_at(page: Page, path: str) -> str:
-    """Look at a page as it comes, and again after it was drawn live; returns its words."""
+async def _visible_text(page: Page, path: str) -> str:
+    """Open a page, wait for a live update, check it both times; returns its visible text."""
     await _clean(page, path)
     if "?" not in path and await page.locator('meta[name="howdah-live"]').count():
         await page.wait_for_function("window.drawn", timeout=LIVE)
@@ -183,8 +193,8 @@ async def _clean(page: Page, path: str) -> None:
     assert await page.evaluate("window.hacked") is None, path
 
 
-async def test_the_trap_springs_where_text_is_not_escaped(browser: Browser) -> None:
-    """The test above would see it: the same text, put into a page as markup, does run."""
+async def test_the_check_detects_text_that_is_not_escaped(browser: Browser) -> None:
+    """The same text does run if a page contains it as markup, so the test above can fail."""
     context = await browser.new_context(bypass_csp=True)
     await context.add_init_script(WATCH)
     page = await context.new_page()

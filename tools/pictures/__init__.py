@@ -1,8 +1,8 @@
-"""Pictures: the dashboard's pages as the docs show them, from a queue that is made for it.
+"""Pictures: screenshots of the dashboard for the docs, from a queue with demo data.
 
-    shop.py       a small shop's jobs, and workers at work on them
-    past.py       a week of measures and a day of failures before now
-    take.py       open each page in a browser and keep a picture of it
+    demo_shop.py     the jobs of a small shop, and workers that run them
+    seed_history.py  a week of measures and a day of failures
+    take.py          opens each page in a browser and saves a picture
 
 `make pictures` writes docs/pictures/.
 """

@@ -1,4 +1,4 @@
-"""Take: open each page in a browser, light and dark, wide and on a phone, and keep a picture."""
+"""Take: screenshots of each page, light and dark, wide and phone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from playwright.async_api import async_playwright
 from howdah.embedded import join
 from howdah.web import OneTimeLink, dashboard
 from howdah.web.serve import address, bind
-from tools.pictures.past import write_past
-from tools.pictures.shop import Shop, open_shop, shop_queue
+from tools.pictures.demo_shop import Shop, open_shop, shop_queue
+from tools.pictures.seed_history import seed_history
 
 FOLDER = Path("docs/pictures")
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
@@ -23,7 +23,7 @@ SIZES = {"wide": (1280, 800), "phone": (390, 844)}
 
 
 def pages(shop: Shop) -> dict[str, str]:
-    """Return every page that is shown, by the name of its picture."""
+    """Return the path of every page by the name of its picture."""
     return {
         "overview": "/",
         "jobs": "/jobs",
@@ -38,18 +38,18 @@ def pages(shop: Shop) -> dict[str, str]:
 
 
 async def take(dsn: str, program: str) -> None:
-    """Seed a queue, serve its dashboard, and take all pictures."""
+    """Fill a queue, serve its dashboard, and take all pictures."""
     async with shop_queue(dsn) as empty:
         await empty.install()
-        await write_past(empty)
+        await seed_history(empty)
     async with open_shop(dsn) as shop:
         link = OneTimeLink()
         app = dashboard(shop.queue, access=link, redact=["card_token"], title="shop")
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        with bind("127.0.0.1", 0) as door:
-            serving = asyncio.create_task(server.serve([door]))
+        with bind("127.0.0.1", 0) as listener:
+            serving = asyncio.create_task(server.serve([listener]))
             try:
-                await _all_pages(program, address(door), link, pages(shop))
+                await _all_pages(program, address(listener), link, pages(shop))
             finally:
                 server.should_exit = True
                 await serving
@@ -60,7 +60,7 @@ async def _all_pages(program: str, url: str, link: OneTimeLink, names: dict[str,
         browser = await playwright.chromium.launch(executable_path=program, chromium_sandbox=False)
         first = await browser.new_page()
         await first.goto(url + link.path)
-        seat = await first.context.cookies()
+        cookies = await first.context.cookies()
         for size, (width, height) in SIZES.items():
             for scheme in SCHEMES:
                 context = await browser.new_context(
@@ -71,11 +71,11 @@ async def _all_pages(program: str, url: str, link: OneTimeLink, names: dict[str,
                     timezone_id="UTC",
                     locale="en-GB",
                 )
-                await context.add_cookies(seat)  # pyright: ignore[reportArgumentType]
+                await context.add_cookies(cookies)  # pyright: ignore[reportArgumentType]
                 page = await context.new_page()
                 for name, path in names.items():
                     await page.goto(url + path)
-                    await page.locator("#pulse.on").wait_for()
+                    await page.locator("#live-status.on").wait_for()
                     await page.screenshot(path=FOLDER / f"{name}-{scheme}-{size}.png")
                     print(f"{FOLDER}/{name}-{scheme}-{size}.png")
                 await context.close()
@@ -83,7 +83,7 @@ async def _all_pages(program: str, url: str, link: OneTimeLink, names: dict[str,
 
 
 def main() -> None:
-    """Take the pictures on a PostgreSQL of their own."""
+    """Take the pictures with a temporary PostgreSQL."""
     program = shutil.which("chromium")
     if program is None:
         raise SystemExit("pictures need Chromium: install Debian's package `chromium`")

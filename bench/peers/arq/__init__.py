@@ -11,11 +11,11 @@ PEER = Peer(
     store="redis",
     packages=("arq==0.28.0", "hiredis", "uvloop"),
     settings=(
-        "redis-py with hiredis, uvloop; 20 lanes of enqueue_job at once; max_jobs 100,"
+        "redis-py with hiredis, uvloop; 20 enqueue_job calls at a time; max_jobs 100,"
         " queue_read_limit 500, poll_delay 10 ms (its default is 500 ms), results not kept"
     ),
     keeps="nothing (results for an hour by default, turned off here)",
-    works={
+    workloads={
         "enqueue_bulk": Plan(20_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(10_000),

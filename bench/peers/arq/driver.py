@@ -1,7 +1,7 @@
 """Driver of arq."""
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-# (this file runs in an environment of its own, where the peer is and nothing of ours)
+# (this file runs in the peer's own environment, which does not have our dependencies)
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from arq import create_pool
 from arq.connections import ArqRedis, RedisSettings
 from arq.worker import Worker, func
 
+from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive
-from bench.tally import FOLDER, Tally
 
-LANES = 20
+CONCURRENT_ENQUEUES = 20
 
 
 def settings(task: Task) -> RedisSettings:
@@ -38,12 +38,12 @@ async def enqueue_bulk(task: Task) -> None:
     redis = await connect(task)
     payloads = iter(task.payloads())
 
-    async def lane() -> None:
+    async def enqueue_rest() -> None:
         for payload in payloads:
             await redis.enqueue_job("handle", **payload)
 
     with task.timed():
-        await asyncio.gather(*(lane() for _ in range(LANES)))
+        await asyncio.gather(*(enqueue_rest() for _ in range(CONCURRENT_ENQUEUES)))
 
 
 async def enqueue_single(task: Task) -> None:
@@ -55,13 +55,13 @@ async def enqueue_single(task: Task) -> None:
 
 
 async def work(task: Task) -> None:
-    tally = Tally(os.environ[FOLDER])
+    calls = CallCounter(os.environ[CALLS_FOLDER])
 
     async def handle(ctx: dict[Any, Any], number: int, rest: str) -> None:
-        tally.handled(number)
+        calls.handled(number)
 
     async def pickup(ctx: dict[Any, Any], number: int, rest: str) -> None:
-        tally.picked_up(number)
+        calls.picked_up(number)
 
     worker = Worker(
         [func(handle, name="handle"), func(pickup, name="pickup")],
@@ -72,14 +72,14 @@ async def work(task: Task) -> None:
         poll_delay=0.01,
         keep_result=0,
     )
-    task.go()
+    task.wait_for_start()
     await worker.main()
 
 
 async def send(task: Task) -> None:
     redis = await connect(task)
-    task.go()
-    async for payload in task.moments_async():
+    task.wait_for_start()
+    async for payload in task.timestamped_payloads_async():
         await redis.enqueue_job("pickup", **payload)
 
 

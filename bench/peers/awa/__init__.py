@@ -15,14 +15,14 @@ PEER = Peer(
         " for jobs that do nothing), poll 50 ms, 10 connections, otherwise its defaults"
     ),
     keeps="rows in rotating partitions, for tens of seconds",
-    works={
+    workloads={
         "enqueue_bulk": Plan(100_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(50_000),
         "drain_2": Plan(50_000, processes=2),
         "pickup": Plan(300),
     },
-    # What is enqueued and what is completed share a partition, and go together.
+    # Enqueued and completed entries share a partition, which is dropped as a whole.
     unfinished="""
         select (select count(*) from awa.ready_entries)
              - (select coalesce(sum(completed_count), 0) from awa.receipt_completion_batches)

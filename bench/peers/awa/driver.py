@@ -1,7 +1,7 @@
 """Driver of Awa."""
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-# (this file runs in an environment of its own, where the peer is and nothing of ours)
+# (this file runs in the peer's own environment, which does not have our dependencies)
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import awa
 
-from bench.driver import Task, drive, in_lots_of
-from bench.tally import FOLDER, Tally
+from bench.call_counter import CALLS_FOLDER, CallCounter
+from bench.driver import Task, drive, in_batches_of
 
-LOT = 5000
+ENQUEUE_BATCH = 5000
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Pickup:
 
 
 def connect(task: Task) -> awa.AsyncClient:
-    parts = urlsplit(task.address)  # its driver wants the user in another place
+    parts = urlsplit(task.address)  # its driver takes the user as a parameter only
     return awa.AsyncClient(f"postgresql://{parts.path}?user={parts.username}&{parts.query}")
 
 
@@ -43,10 +43,10 @@ async def install(task: Task) -> None:
 
 async def enqueue_bulk(task: Task) -> None:
     client = connect(task)
-    lots = list(in_lots_of(LOT, task.payloads()))
+    batches = list(in_batches_of(ENQUEUE_BATCH, task.payloads()))
     with task.timed():
-        for lot in lots:
-            await client.enqueue_many_copy([Handle(**payload) for payload in lot])
+        for batch in batches:
+            await client.enqueue_many_copy([Handle(**payload) for payload in batch])
 
 
 async def enqueue_single(task: Task) -> None:
@@ -59,25 +59,25 @@ async def enqueue_single(task: Task) -> None:
 
 async def work(task: Task) -> None:
     client = connect(task)
-    tally = Tally(os.environ[FOLDER])
+    calls = CallCounter(os.environ[CALLS_FOLDER])
 
     @client.task(Handle)
     async def handle(job: awa.Job) -> None:
-        tally.handled(job.args.number)
+        calls.handled(job.args.number)
 
     @client.task(Pickup)
     async def pickup(job: awa.Job) -> None:
-        tally.picked_up(job.args.number)
+        calls.picked_up(job.args.number)
 
-    task.go()
+    task.wait_for_start()
     await client.start([("default", 1024)], poll_interval_ms=50)
     await asyncio.Event().wait()
 
 
 async def send(task: Task) -> None:
     client = connect(task)
-    task.go()
-    async for payload in task.moments_async():
+    task.wait_for_start()
+    async for payload in task.timestamped_payloads_async():
         await client.insert(Pickup(**payload))
 
 

@@ -13,12 +13,12 @@ PEER = Peer(
     store="redis",
     packages=("celery[redis]==5.7.0", "hiredis"),
     settings=(
-        "redis-py with hiredis; one held producer; prefork with 2 children (threads: 8 threads),"
+        "redis-py with hiredis; one open producer; prefork with 2 children (threads: 8 threads),"
         " prefetch multiplier 1,000, early acknowledgement (its default), no result backend, no"
         " gossip, mingle, heartbeat or events"
     ),
     keeps="nothing",
-    works={
+    workloads={
         "enqueue_bulk": Plan(10_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(5_000, options=PREFORK),

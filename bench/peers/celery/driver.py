@@ -1,7 +1,7 @@
 """Driver of Celery."""
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-# (this file runs in an environment of its own, where the peer is and nothing of ours)
+# (this file runs in the peer's own environment, which does not have our dependencies)
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import os
 
 from celery import Celery
 
+from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive
-from bench.tally import FOLDER, Tally
 
-tally = Tally(os.environ[FOLDER])
+calls = CallCounter(os.environ[CALLS_FOLDER])
 
 
 def app_for(task: Task) -> Celery:
@@ -27,11 +27,11 @@ def app_for(task: Task) -> Celery:
 
     @app.task(name="handle")
     def handle(number: int, rest: str) -> None:
-        tally.handled(number)
+        calls.handled(number)
 
     @app.task(name="pickup")
     def pickup(number: int, rest: str) -> None:
-        tally.picked_up(number)
+        calls.picked_up(number)
 
     app.finalize()
     return app
@@ -61,7 +61,7 @@ def enqueue_single(task: Task) -> None:
 
 def work(task: Task) -> None:
     app = app_for(task)
-    task.go()
+    task.wait_for_start()
     app.worker_main(
         [
             *("worker", "--loglevel", "ERROR", "--hostname", f"{os.getpid()}@bench"),
@@ -75,8 +75,8 @@ def send(task: Task) -> None:
     app = app_for(task)
     with app.producer_pool.acquire(block=True) as producer:
         producer.connection.ensure_connection()
-        task.go()
-        for payload in task.moments():
+        task.wait_for_start()
+        for payload in task.timestamped_payloads():
             app.tasks["pickup"].apply_async(kwargs=payload, producer=producer)
 
 

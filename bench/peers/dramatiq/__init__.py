@@ -16,7 +16,7 @@ PEER = Peer(
         " processes: 2 worker processes of one thread each"
     ),
     keeps="nothing",
-    works={
+    workloads={
         "enqueue_bulk": Plan(20_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(20_000),

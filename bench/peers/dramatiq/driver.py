@@ -1,7 +1,7 @@
 """Driver of Dramatiq."""
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-# (this file runs in an environment of its own, where the peer is and nothing of ours)
+# (this file runs in the peer's own environment, which does not have our dependencies)
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.worker import Worker
 
+from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive
-from bench.tally import FOLDER, Tally
 
 WORKER_TIMEOUT = 20  # milliseconds
 
-tally = Tally(os.environ[FOLDER])
+calls = CallCounter(os.environ[CALLS_FOLDER])
 
 
 def actors_for(task: Task) -> tuple[dramatiq.Broker, dramatiq.Actor, dramatiq.Actor]:
@@ -27,10 +27,10 @@ def actors_for(task: Task) -> tuple[dramatiq.Broker, dramatiq.Actor, dramatiq.Ac
     dramatiq.set_broker(broker)
 
     def handle(number: int, rest: str) -> None:
-        tally.handled(number)
+        calls.handled(number)
 
     def pickup(number: int, rest: str) -> None:
-        tally.picked_up(number)
+        calls.picked_up(number)
 
     return broker, dramatiq.actor(handle), dramatiq.actor(pickup)
 
@@ -61,7 +61,7 @@ def work(task: Task) -> None:
     worker = Worker(
         broker, worker_timeout=WORKER_TIMEOUT, worker_threads=task.options.get("threads", 8)
     )
-    task.go()
+    task.wait_for_start()
     worker.start()
     threading.Event().wait()
 
@@ -69,8 +69,8 @@ def work(task: Task) -> None:
 def send(task: Task) -> None:
     broker, _, pickup = actors_for(task)
     broker.client.ping()
-    task.go()
-    for payload in task.moments():
+    task.wait_for_start()
+    for payload in task.timestamped_payloads():
         pickup.send(**payload)
 
 

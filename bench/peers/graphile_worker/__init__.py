@@ -15,7 +15,7 @@ PEER = Peer(
         " completeJobBatchDelay 0, failJobBatchDelay 0, preparedStatements"
     ),
     keeps="nothing: the row is deleted",
-    works={
+    workloads={
         "enqueue_bulk": Plan(100_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(200_000),

@@ -1,10 +1,10 @@
 // Driver of Graphile Worker.
 
-import { drive, go, load, Tally, timed } from "../../driver.mjs";
+import { CallCounter, drive, load, timed, waitForStart } from "../../driver.mjs";
 
 const { Logger, makeWorkerUtils, run } = load("graphile-worker");
 
-const LOT = 1000;
+const ENQUEUE_BATCH = 1000;
 const quiet = new Logger(() => () => {});
 
 const worker = {
@@ -24,11 +24,11 @@ await drive({
 
   async enqueue_bulk(task) {
     const utils = await connect(task);
-    const lots = [...task.lotsOf(LOT, task.payloads())];
+    const batches = [...task.batchesOf(ENQUEUE_BATCH, task.payloads())];
     await utils.withPgClient((client) => client.query("select 1"));
     await timed(async () => {
-      for (const lot of lots) {
-        await utils.addJobs(lot.map((payload) => ({ identifier: "handle", payload })));
+      for (const batch of batches) {
+        await utils.addJobs(batch.map((payload) => ({ identifier: "handle", payload })));
       }
     });
   },
@@ -43,15 +43,15 @@ await drive({
   },
 
   async work(task) {
-    const tally = new Tally();
-    await go();
+    const calls = new CallCounter();
+    await waitForStart();
     const runner = await run({
       preset: { worker: { ...worker, connectionString: task.address, logger: quiet } },
       noHandleSignals: true,
       parsedCronItems: [],
       taskList: {
-        handle: async (payload) => tally.handled(payload.number),
-        pickup: async (payload) => tally.pickedUp(payload.number),
+        handle: async (payload) => calls.handled(payload.number),
+        pickup: async (payload) => calls.pickedUp(payload.number),
       },
     });
     await runner.promise;
@@ -60,7 +60,7 @@ await drive({
   async send(task) {
     const utils = await connect(task);
     await utils.withPgClient((client) => client.query("select 1"));
-    await go();
-    for await (const payload of task.moments()) await utils.addJob("pickup", payload);
+    await waitForStart();
+    for await (const payload of task.timestampedPayloads()) await utils.addJob("pickup", payload);
   },
 });

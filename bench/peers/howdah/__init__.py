@@ -16,7 +16,7 @@ PEER = Peer(
         " complete waits for the disk"
     ),
     keeps="the job row, with times, attempts and result",
-    works={
+    workloads={
         "enqueue_bulk": Plan(100_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(200_000),

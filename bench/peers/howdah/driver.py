@@ -1,4 +1,4 @@
-"""Driver of howdah. The floor is here too: the worker's own two statements without a worker."""
+"""Driver of howdah. `floor` runs the worker's claim and complete statements without a worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import uvloop
 from bench.driver import Task, drive
 from bench.peers.howdah.jobs import handle, handle_in_process, handle_in_thread, pickup, queue
 
-BATCH = 1000
+CLAIM_BATCH = 1000
 HANDLES = {"async": handle, "thread": handle_in_thread, "process": handle_in_process}
 
 CLAIM = """
@@ -51,15 +51,15 @@ async def enqueue_single(task: Task) -> None:
 async def work(task: Task) -> None:
     job = HANDLES[task.options.get("run", "async")]
     await connect()
-    task.go()
+    task.wait_for_start()
     concurrency = task.options.get("concurrency", 100)
     await queue.worker(job_types=[job.name, pickup.name], concurrency=concurrency).run()
 
 
 async def send(task: Task) -> None:
     await connect()
-    task.go()
-    async for payload in task.moments_async():
+    task.wait_for_start()
+    async for payload in task.timestamped_payloads_async():
         await pickup.enqueue(**payload)
 
 
@@ -74,10 +74,11 @@ async def floor(task: Task) -> None:
 async def _claim_and_complete(
     connection: asyncpg.Connection[asyncpg.Record], worker_id: str
 ) -> None:
-    from howdah.claim.claim import Line  # here, so that the other verbs need only what is public
+    # imported here: the other verbs use public names only, so they run with older commits
+    from howdah.claim.line import Line
 
     line = Line([handle.name]).whole()
-    while rows := await connection.fetch(CLAIM, worker_id, BATCH, *line):
+    while rows := await connection.fetch(CLAIM, worker_id, CLAIM_BATCH, *line):
         ids, attempts = [row["id"] for row in rows], [row["attempts"] for row in rows]
         ran = [timedelta()] * len(rows)
         await connection.fetch(COMPLETE, worker_id, ids, attempts, None, ran)

@@ -1,31 +1,31 @@
-"""Jobs: the functions howdah's worker runs, in a module its child processes can import."""
+"""Jobs: the handlers of howdah's worker, in a module that its child processes can import."""
 
 from __future__ import annotations
 
 import os
 
-from bench.tally import ADDRESS, FOLDER, Tally
+from bench.call_counter import ADDRESS, CALLS_FOLDER, CallCounter
 from howdah import Queue
 
 queue = Queue(os.environ[ADDRESS])
-_tally = Tally(os.environ[FOLDER])
+_calls = CallCounter(os.environ[CALLS_FOLDER])
 
 
 @queue.job
 async def handle(number: int, rest: str) -> None:
-    _tally.handled(number)
+    _calls.handled(number)
 
 
 @queue.job(run="thread")
 def handle_in_thread(number: int, rest: str) -> None:
-    _tally.handled(number)
+    _calls.handled(number)
 
 
 @queue.job(run="process")
 def handle_in_process(number: int, rest: str) -> None:
-    _tally.handled(number)
+    _calls.handled(number)
 
 
 @queue.job
 async def pickup(number: int, rest: str) -> None:
-    _tally.picked_up(number)
+    _calls.picked_up(number)

@@ -1,4 +1,4 @@
-"""pg-boss: Node on PostgreSQL; a handler gets a batch, which is completed as one."""
+"""pg-boss: Node on PostgreSQL; a handler gets a batch, which is completed as a whole."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PEER = Peer(
     packages=("pg-boss@12.35.0",),
     settings=(
         "insert() 5,000 per call; batchSize 1,000, localConcurrency 2, burstWhenBatchFull,"
-        " LISTEN/NOTIFY on; the handler gets an array and the batch is completed as one"
+        " LISTEN/NOTIFY on; the handler gets an array and the batch is completed as a whole"
     ),
     keeps="the job row, for 7 days",
-    works={
+    workloads={
         "enqueue_bulk": Plan(100_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(200_000),

@@ -1,13 +1,13 @@
 // Driver of pg-boss.
 
-import { drive, go, load, Tally, timed } from "../../driver.mjs";
+import { CallCounter, drive, load, timed, waitForStart } from "../../driver.mjs";
 
 const { PgBoss } = load("pg-boss");
 
-const LOT = 5000;
+const ENQUEUE_BATCH = 5000;
 const worker = { batchSize: 1000, localConcurrency: 2, burstWhenBatchFull: true };
 
-/** Connect; only the installing driver makes tables, and nobody does cron jobs. */
+/** Connect. Only `install` creates tables, and there are no cron jobs. */
 async function connect(task, more = {}) {
   const boss = new PgBoss({
     connectionString: task.address,
@@ -30,9 +30,9 @@ await drive({
 
   async enqueue_bulk(task) {
     const boss = await connect(task);
-    const lots = [...task.lotsOf(LOT, task.payloads())];
+    const batches = [...task.batchesOf(ENQUEUE_BATCH, task.payloads())];
     await timed(async () => {
-      for (const lot of lots) await boss.insert("handle", lot.map((data) => ({ data })));
+      for (const batch of batches) await boss.insert("handle", batch.map((data) => ({ data })));
     });
   },
 
@@ -45,21 +45,21 @@ await drive({
   },
 
   async work(task) {
-    const tally = new Tally();
+    const calls = new CallCounter();
     const boss = await connect(task, { useListenNotify: true, supervise: true });
-    await go();
+    await waitForStart();
     await boss.work("handle", worker, async (jobs) => {
-      for (const job of jobs) tally.handled(job.data.number);
+      for (const job of jobs) calls.handled(job.data.number);
     });
     await boss.work("pickup", worker, async (jobs) => {
-      for (const job of jobs) tally.pickedUp(job.data.number);
+      for (const job of jobs) calls.pickedUp(job.data.number);
     });
     await new Promise(() => {});
   },
 
   async send(task) {
     const boss = await connect(task);
-    await go();
-    for await (const payload of task.moments()) await boss.send("pickup", payload);
+    await waitForStart();
+    for await (const payload of task.timestampedPayloads()) await boss.send("pickup", payload);
   },
 });

@@ -15,7 +15,7 @@ PEER = Peer(
         " (durable) tables; plain functions through asyncio.to_thread, as its documentation says"
     ),
     keeps="three log rows; the job row is deleted",
-    works={
+    workloads={
         "enqueue_bulk": Plan(100_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(200_000),

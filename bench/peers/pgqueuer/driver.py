@@ -1,7 +1,7 @@
 """Driver of PgQueuer."""
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-# (this file runs in an environment of its own, where the peer is and nothing of ours)
+# (this file runs in the peer's own environment, which does not have our dependencies)
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
 
-from bench.driver import Task, drive, in_lots_of
-from bench.tally import FOLDER, Tally
+from bench.call_counter import CALLS_FOLDER, CallCounter
+from bench.driver import Task, drive, in_batches_of
 
-BATCH = 500
-LOT = 5000
+CLAIM_BATCH = 500
+ENQUEUE_BATCH = 5000
 
 
 async def connect(task: Task) -> Queries:
@@ -33,11 +33,11 @@ async def install(task: Task) -> None:
 
 async def enqueue_bulk(task: Task) -> None:
     queries = await connect(task)
-    lots = list(in_lots_of(LOT, task.payloads()))
+    batches = list(in_batches_of(ENQUEUE_BATCH, task.payloads()))
     with task.timed():
-        for lot in lots:
-            texts = [json.dumps(payload).encode() for payload in lot]
-            await queries.enqueue(["handle"] * len(lot), texts, [0] * len(lot))
+        for batch in batches:
+            texts = [json.dumps(payload).encode() for payload in batch]
+            await queries.enqueue(["handle"] * len(batch), texts, [0] * len(batch))
 
 
 async def enqueue_single(task: Task) -> None:
@@ -49,11 +49,11 @@ async def enqueue_single(task: Task) -> None:
 
 
 async def work(task: Task) -> None:
-    tally = Tally(os.environ[FOLDER])
+    calls = CallCounter(os.environ[CALLS_FOLDER])
     manager = QueueManager(await connect(task))
 
     def count(job: Job) -> None:
-        tally.handled(json.loads(job.payload)["number"])
+        calls.handled(json.loads(job.payload)["number"])
 
     async def handle(job: Job) -> None:
         count(job)
@@ -62,19 +62,19 @@ async def work(task: Task) -> None:
         await asyncio.to_thread(count, job)
 
     async def pickup(job: Job) -> None:
-        tally.picked_up(json.loads(job.payload)["number"])
+        calls.picked_up(json.loads(job.payload)["number"])
 
     in_threads = task.options.get("run") == "thread"
     manager.entrypoint("handle")(handle_in_thread if in_threads else handle)
     manager.entrypoint("pickup")(pickup)
-    task.go()
-    await manager.run(batch_size=BATCH)
+    task.wait_for_start()
+    await manager.run(batch_size=CLAIM_BATCH)
 
 
 async def send(task: Task) -> None:
     queries = await connect(task)
-    task.go()
-    async for payload in task.moments_async():
+    task.wait_for_start()
+    async for payload in task.timestamped_payloads_async():
         await queries.enqueue("pickup", json.dumps(payload).encode())
 
 

@@ -15,7 +15,7 @@ PEER = Peer(
         " listen_notify on, delete_jobs never (its default)"
     ),
     keeps="the job row and three event rows",
-    works={
+    workloads={
         "enqueue_bulk": Plan(50_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(5_000),

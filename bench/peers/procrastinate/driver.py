@@ -1,7 +1,7 @@
 """Driver of Procrastinate."""
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-# (this file runs in an environment of its own, where the peer is and nothing of ours)
+# (this file runs in the peer's own environment, which does not have our dependencies)
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import os
 import procrastinate
 import uvloop
 
-from bench.driver import Task, drive, in_lots_of
-from bench.tally import FOLDER, Tally
+from bench.call_counter import CALLS_FOLDER, CallCounter
+from bench.driver import Task, drive, in_batches_of
 
 CONCURRENCY = 20
-LOT = 5000
+ENQUEUE_BATCH = 5000
 
-tally = Tally(os.environ[FOLDER])
+calls = CallCounter(os.environ[CALLS_FOLDER])
 
 
 def app_for(task: Task, connections: int = 1) -> procrastinate.App:
@@ -26,16 +26,16 @@ def app_for(task: Task, connections: int = 1) -> procrastinate.App:
     app = procrastinate.App(connector=connector)
 
     async def handle(number: int, rest: str) -> None:
-        tally.handled(number)
+        calls.handled(number)
 
-    def handle_plainly(number: int, rest: str) -> None:
-        tally.handled(number)
+    def handle_sync(number: int, rest: str) -> None:
+        calls.handled(number)
 
     async def pickup(number: int, rest: str) -> None:
-        tally.picked_up(number)
+        calls.picked_up(number)
 
     in_threads = task.options.get("run") == "thread"
-    app.task(name="handle")(handle_plainly if in_threads else handle)
+    app.task(name="handle")(handle_sync if in_threads else handle)
     app.task(name="pickup")(pickup)
     return app
 
@@ -48,10 +48,10 @@ async def install(task: Task) -> None:
 async def enqueue_bulk(task: Task) -> None:
     async with app_for(task).open_async() as app:
         handle = app.tasks["handle"]
-        lots = list(in_lots_of(LOT, task.payloads()))
+        batches = list(in_batches_of(ENQUEUE_BATCH, task.payloads()))
         with task.timed():
-            for lot in lots:
-                await handle.batch_defer_async(*lot)
+            for batch in batches:
+                await handle.batch_defer_async(*batch)
 
 
 async def enqueue_single(task: Task) -> None:
@@ -65,15 +65,15 @@ async def enqueue_single(task: Task) -> None:
 
 async def work(task: Task) -> None:
     async with app_for(task, CONCURRENCY).open_async() as app:
-        task.go()
+        task.wait_for_start()
         await app.run_worker_async(concurrency=CONCURRENCY, listen_notify=True)
 
 
 async def send(task: Task) -> None:
     async with app_for(task).open_async() as app:
         pickup = app.tasks["pickup"]
-        task.go()
-        async for payload in task.moments_async():
+        task.wait_for_start()
+        async for payload in task.timestamped_payloads_async():
             await pickup.defer_async(**payload)
 
 

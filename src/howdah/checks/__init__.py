@@ -1,6 +1,6 @@
-"""Checks: values that callers give, checked where they arrive.
+"""Checks: check the values that callers give, before they are used.
 
 arguments.py  names, numbers, ids and leases
 durations.py  lengths of time, in seconds or as a timedelta
-functions.py  what can be registered as a job
+functions.py  functions that are registered as jobs
 """

@@ -1,6 +1,6 @@
-"""Waits: lengths of time that somebody gave, checked before they are used.
+"""Durations: check lengths of time that a caller gives.
 
-Every parameter that takes a length of time takes seconds or a timedelta, and is checked here.
+Every parameter for a length of time takes seconds or a timedelta, and is checked here.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _EXAMPLE = timedelta(seconds=30)
 
 
 def check_wait(what: str, wait: object, longest: timedelta = FAR) -> timedelta:
-    """Return a length of time to wait, perhaps none; refuse what is no such thing."""
+    """Return a length of time, 0 or longer; raises BadInput for anything else."""
     given = wait
     if isinstance(wait, int | float) and not isinstance(wait, bool):
         try:
             wait = timedelta(seconds=wait)
         except (ValueError, OverflowError):
             raise BadInput(
-                f"{what}={shown(given)} is no length of time: {_how_to_write(given)}"
+                f"{what}={shown(given)} is not a length of time: {_how_to_write(given)}"
             ) from None
     if not isinstance(wait, timedelta):
         raise BadInput(
-            f"{what} is a timedelta or a number of seconds, not {shown(given)}: "
+            f"{what} must be a timedelta or a number of seconds, not {shown(given)}: "
             f"{_how_to_write(given)}"
         )
     if wait < timedelta():
         raise BadInput(
-            f"{what}={_as_seconds(given)} is less than nothing: a length of time counts from now"
+            f"{what}={_as_seconds(given)} is negative: give a length of time from now on"
         )
     if wait > longest:
         raise BadInput(f"{what} must be no longer than {longest.days} days, not {wait}")
@@ -47,17 +47,17 @@ def check_wait(what: str, wait: object, longest: timedelta = FAR) -> timedelta:
 
 
 def check_length(what: str, length: object, longest: timedelta = FAR) -> timedelta:
-    """Return a length of time that is more than nothing; refuse what is no such thing."""
+    """Return a length of time longer than 0; raises BadInput for anything else."""
     checked = check_wait(what, length, longest)
     if not checked:
-        raise BadInput(f"{what} must be longer than nothing, not {_as_seconds(length)}")
+        raise BadInput(f"{what} must be longer than 0, not {_as_seconds(length)}")
     return checked
 
 
 def parse_length(text: str) -> timedelta | None:
-    """Read a length as people type it: 500ms, 30s, 5m, 1h30m, 2d. None where it is none.
+    """Parse a length as people type it: 500ms, 30s, 5m, 1h30m, 2d. None if it is not one.
 
-    Raises OverflowError for what is longer than a timedelta can be.
+    Raises OverflowError for a length above the maximum of timedelta.
     """
     if not re.fullmatch(f"({_PART.pattern})+", text):
         return None
@@ -69,12 +69,12 @@ def _as_seconds(length: object) -> str:
 
 
 def _how_to_write(given: object) -> str:
-    """Say how the length would be written that was perhaps meant."""
-    meant = _EXAMPLE
+    """Say how to write the length that was probably meant."""
+    guess = _EXAMPLE
     if isinstance(given, str) and len(given) <= 50:
         with suppress(OverflowError):
-            meant = parse_length(given) or parse_length(f"{given}s") or _EXAMPLE
-    seconds = meant.total_seconds()
+            guess = parse_length(given) or parse_length(f"{given}s") or _EXAMPLE
+    seconds = guess.total_seconds()
     for unit, size in _UNITS:
         if seconds >= size and seconds % size == 0:
             return f"write timedelta({unit}={seconds / size:g}) or {seconds:.15g}"

@@ -1,6 +1,6 @@
-"""Functions: what can be registered as a job, told apart from what only looks like it.
+"""Functions: check that an object can be registered as a job.
 
-Comes before  handler.py   which reads the parameters of what is let through here
+Comes before  handler.py   which reads the parameters of the function
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from howdah.text.reasons import name_of, shown
 
 
 def check_function(function: object) -> Callable[..., Any]:
-    """Return what can be run as a job; refuse the rest, saying what to write instead."""
+    """Return a function that can be a job; refuse others and say what to write instead."""
     for refuse in (_refuse_values, _refuse_objects, _refuse_methods, _refuse_generators):
         refuse(function)
     assert callable(function)
@@ -24,7 +24,7 @@ def check_function(function: object) -> Callable[..., Any]:
 
 
 def check_top_level(function: Callable[..., Any]) -> None:
-    """Refuse what a child process could not find by its name."""
+    """Refuse a function that a child process could not import by its name."""
     if "<locals>" in function.__qualname__:
         raise BadInput(
             f'{function.__qualname__} is defined inside a function: run="process" needs one at the '
@@ -34,16 +34,16 @@ def check_top_level(function: Callable[..., Any]) -> None:
 
 
 def _refuse_values(function: object) -> None:
-    """Refuse what is no function at all."""
+    """Refuse values that are not callable functions."""
     if isinstance(function, str):
         raise BadInput(
             f"@queue.job takes the name of a job type by keyword: write "
             f"@queue.job(name={shown(function)})"
         )
     if inspect.iscoroutine(function):
-        function.close()  # nobody will await it
+        function.close()  # else Python warns that it was never awaited
         raise BadInput(
-            f"{function.__qualname__}() was called, and a coroutine is no function: register "
+            f"{function.__qualname__}() is a coroutine, not a function: register "
             f"{function.__qualname__} itself, without the ()"
         )
     if isinstance(function, staticmethod | classmethod):
@@ -52,18 +52,20 @@ def _refuse_values(function: object) -> None:
             "a classmethod cannot be a job"
         )
     if not callable(function):
-        raise BadInput(f"@queue.job registers a function, not {shown(function)}")
+        raise BadInput(
+            f"@queue.job registers a function, not {shown(function)}: write it above a def"
+        )
 
 
 def _refuse_objects(function: object) -> None:
-    """Refuse what can be called and is no function."""
+    """Refuse callables without the name and annotations of a function."""
     instead = "write a function with def that calls it, and register that"
     if isinstance(function, functools.partial):
         raise BadInput(f"a functools.partial has no name and no annotations: {instead}")
     if isinstance(function, type):
         raise BadInput(f"{name_of(function)} is a class, not a function: {instead}")
-    named = ("__name__", "__qualname__", "__module__")
-    if not all(isinstance(getattr(function, name, None), str) for name in named):
+    names = ("__name__", "__qualname__", "__module__")
+    if not all(isinstance(getattr(function, name, None), str) for name in names):
         kind = name_of(type(function))
         raise BadInput(f"an object of {kind} has no name and no annotations: {instead}")
     if getattr(function, "__name__", "") == "<lambda>":
@@ -73,11 +75,11 @@ def _refuse_objects(function: object) -> None:
 
 
 def _refuse_methods(function: object) -> None:
-    """Refuse what waits for an object that no payload holds."""
+    """Refuse methods: a payload cannot hold the object."""
     name = getattr(function, "__qualname__", "")
     how = (
-        "a payload holds no object to call it on. Write a function outside the class, or put "
-        "@staticmethod above @queue.job and leave self out, and make the object inside"
+        "a payload cannot hold the object to call it on. Write a function outside the class, or "
+        "put @staticmethod above @queue.job, leave self out, and create the object inside"
     )
     if isinstance(function, MethodType):
         raise BadInput(f"{name} is a method: {how}")
@@ -91,8 +93,8 @@ def _refuse_methods(function: object) -> None:
 def _refuse_generators(function: object) -> None:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise BadInput(
-            f"{function.__qualname__} contains yield, so to call it runs nothing: return a list "
-            "instead, or tell of each item with ctx.emit(…)"
+            f"{function.__qualname__} contains yield, so calling it runs nothing: return a list "
+            "instead, or report each item with ctx.emit(…)"
         )
 
 
@@ -103,6 +105,6 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     except (TypeError, ValueError):
         name = getattr(function, "__qualname__", name_of(type(function)))
         raise BadInput(
-            f"the parameters of {name} cannot be known: write a function with def that calls it, "
+            f"{name} does not show its parameters: write a function with def that calls it, "
             "and register that"
         ) from None

@@ -1,14 +1,15 @@
-"""Intake: bring jobs in, as many as can soon start, and none for long.
+"""ClaimLoop: claim as many jobs as can soon start, and start them as slots become free.
 
-Comes after   claim, behind   which take jobs from the line
-Comes before  run/            which starts them; settle, which hands back what cannot start
+Comes after   claim.py  one claim
+Comes before  run/      which runs the jobs; settle, which releases those that cannot start
 
-One claim loop per process fills a small buffer, and free slots empty it. It sleeps at the doorbell
-when there is nothing to do, and survives the database going away.
+One loop per worker fills a small buffer, and free slots empty it. It sleeps until it is woken
+(store/wakeup.py) when there is nothing to claim, and it survives a database that is away.
 
-Types that run in threads have a limit of their own. Where it is lower than the number of slots,
-they and all others are claimed apart, each as many as can start: what waits for a thread waits in
-the database, and keeps nobody else from a slot. The two take turns when slots are scarce.
+Job types that run in threads have a limit of their own. If it is lower than the number of slots,
+they and all other types are claimed in separate calls, each as many as can start. A job that needs
+a thread then waits in the database and takes no slot from another job. The two groups take turns
+when slots are few.
 """
 
 from __future__ import annotations
@@ -22,49 +23,53 @@ from functools import partial
 from uuid import UUID
 
 from howdah.claim.buffer import HOLD, Buffer
-from howdah.claim.claim import FEW, Line, Look, claim, fail_unreadable, look_back
+from howdah.claim.claim import FEW, claim, claim_rescan, fail_unreadable
+from howdah.claim.line import Line
 from howdah.claim.rescan import Rescan
 from howdah.claim.unacknowledged import UnacknowledgedClaims
 from howdah.errors import HowdahError
+from howdah.growing_pause import GrowingPause
+from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Ending, Release
-from howdah.run.executor import Executor
+from howdah.run.executor import Attempt, Executor
 from howdah.run.measures import Measures
 from howdah.safe_logging import log_named
-from howdah.settle import Settler
-from howdah.states import Verb
 from howdah.store import Store
 from howdah.store.errors import transient
 from howdah.store.wakeup import Wakeup
 
 _log = log_named("howdah.worker")
 
-LOOK_AGAIN = 0.5  # seconds at most, while something may stand behind the marks of a slow line
+LAST_CLAIM = 5.0  # seconds to wait for a claim that is under way when the worker stops
+RESCAN_WAIT = 0.5  # seconds at most between two claims while a rescan is still to come
 
 
 class _TypeGroup:
-    """Job types that share a limit: their line, and their jobs that are held ready."""
+    """Job types that share a limit: their line, and their jobs that are ready to start."""
 
     def __init__(
         self,
         job_types: Sequence[str],
         batch_size: int,
-        room: Callable[[], int],
-        claim: Callable[[_TypeGroup, int, Look], Awaitable[list[Claim]]],
-        found: Callable[[list[Claim]], None],
+        free: Callable[[], int],
+        ended: Callable[[], int],
+        rescan: Callable[[_TypeGroup, int], Awaitable[list[Claim]]],
+        on_rescan: Callable[[list[Claim]], None],
     ) -> None:
         self.line = Line(job_types)
         self.buffer = Buffer(batch_size)
-        self.room = room  # how many more of them could start now
-        self.behind = Rescan(self.line, lambda n: claim(self, n, look_back), found)
+        self.free = free  # how many more of them could start now
+        self.ended = ended  # how many of them have ended so far
+        self.rescan = Rescan(self.line, partial(rescan, self), on_rescan)
 
     def among(self, job_types: Sequence[str]) -> list[str]:
-        """Return which of these types it has."""
+        """Return which of these types belong to the group."""
         return [name for name in job_types if name in self.line]
 
 
 class ClaimLoop:
-    """Claims jobs for one worker and starts them, until it is told to stop."""
+    """Claims jobs for one worker and starts them, until it is stopped."""
 
     def __init__(
         self,
@@ -72,129 +77,156 @@ class ClaimLoop:
         worker_id: str,
         job_types: Sequence[str],
         limited: Collection[str],
+        in_hand: InHand[Attempt],
+        executor: Executor,
+        unacknowledged: UnacknowledgedClaims,
         measures: Measures,
         *,
         batch_size: int,
         poll: timedelta,
         silent_after: timedelta,
-        news: Callable[[list[UUID]], None],
-        due: Callable[[str], None],
+        on_change: Callable[[list[UUID]], None],
+        on_due: Callable[[str], None],
     ) -> None:
         self._store = store
         self._worker_id = worker_id
+        self._in_hand = in_hand
+        self._executor = executor
+        self._unacknowledged = unacknowledged
         self._measures = measures
         self._silent_after = silent_after.total_seconds()
         self.job_types: list[str] = sorted(set(job_types))
         in_threads = [name for name in self.job_types if name in limited]
         others = [name for name in self.job_types if name not in limited]
+
+        def ended_elsewhere() -> int:
+            return in_hand.ended - (in_hand.ended_in_threads if in_threads else 0)
+
         self._groups = [
-            _TypeGroup(types, batch_size, room, self._claim, self._found_behind)
-            for types, room in (
-                (others, lambda: self._attempts.free),
-                (in_threads, lambda: self._attempts.free_in_threads),
+            _TypeGroup(types, batch_size, free, ended, self._rescan, self._take_rescanned)
+            for types, free, ended in (
+                (others, lambda: in_hand.free, ended_elsewhere),
+                (
+                    in_threads,
+                    lambda: in_hand.free_in_threads,
+                    lambda: in_hand.ended_in_threads,
+                ),
             )
             if types
         ]
         self._group_of = {name: group for group in self._groups for name in group.line.job_types}
-        self._left_out: set[_TypeGroup] = set()  # not asked for, because none could start then
-        self._strays = UnacknowledgedClaims(store, worker_id, self._known)
-        self._doorbell = Wakeup(
-            store, poll=poll.total_seconds(), knows=self._group_of.__contains__, news=news, due=due
+        self._left_out: set[_TypeGroup] = set()  # not claimed, because none could start then
+        self._wakeup = Wakeup(
+            store,
+            poll=poll.total_seconds(),
+            knows=self._group_of.__contains__,
+            news=on_change,
+            due=on_due,
         )
-        self._stopping = False
+        self._loop_ended = asyncio.Event()
         self._room = asyncio.Event()
         self.idle: asyncio.Event = asyncio.Event()  # nothing is left that could be done now
-        self._looked_since = False  # whether a look at everything began since that was asked
-        self._holding = False  # whether what is held is looked at again and again
-
-    def serve(self, attempts: Executor, settler: Settler) -> None:
-        """Say who runs the jobs and who hands them back."""
-        self._attempts = attempts
-        self._settler = settler
+        self._idle_wanted = False  # whether `until_idle` waits
+        self._scanned_since = False  # whether a claim of every type began since then
+        self._checking_age = False  # whether the age of buffered jobs is checked again and again
+        in_hand.ready.extend(group.buffer for group in self._groups)
+        in_hand.on_room = self.start_ready
 
     @property
     def hears(self) -> bool:
-        """Whether the database tells us when there are jobs."""
-        return self._doorbell.hears
+        """Whether the database notifies this worker of new jobs."""
+        return self._wakeup.is_listening
 
     async def listen(self) -> None:
-        await self._doorbell.start()
+        await self._wakeup.start()
 
     async def close(self) -> None:
-        await self._doorbell.stop()
+        await self._wakeup.stop()
 
     async def until_idle(self) -> None:
-        """Wait until a look that begins from now on finds nothing left to do."""
+        """Wait until a claim that begins from now on finds nothing left to do."""
         self.idle.clear()
-        self._looked_since = False
-        self._doorbell.ring()
+        self._idle_wanted, self._scanned_since = True, False
+        self.wake()
         await self.idle.wait()
+        self._idle_wanted = False
+
+    def wake(self) -> None:
+        """Claim at once if the loop sleeps."""
+        self._wakeup.wake()
 
     def stop(self) -> None:
         """Claim no more."""
-        self._stopping = True
+        self._in_hand.claiming = False
         self._room.set()
-        self._doorbell.ring()
+        self.wake()
 
     async def ended(self) -> None:
-        """Wait for what a look back takes that is on its way now, and hand everything back."""
-        if looks := [task for group in self._groups for task in group.behind.tasks]:
-            await asyncio.wait(looks, timeout=5)
-        self._release_held()
-
-    async def release_unacknowledged(self) -> None:
-        """See to those that are suspected, however long ago."""
-        if self._strays.due_in(time.monotonic()) is not None:
-            await self._strays.look()
+        """Wait for a claim that is under way, and release every job that has not started."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_CLAIM):
+                await self._loop_ended.wait()
+        if rescans := [task for group in self._groups for task in group.rescan.tasks]:
+            await asyncio.wait(rescans, timeout=LAST_CLAIM)
+        self._release_ready()
 
     async def run(self) -> None:
-        """Claim until told to stop."""
-        wait = 0.05
-        only: list[str] = []  # the types that the doorbell named
-        while not self._stopping:
-            groups = self._to_ask(only)
+        """Claim until stopped."""
+        try:
+            await self._run()
+        finally:
+            self._loop_ended.set()
+
+    async def _run(self) -> None:
+        pause = GrowingPause(0.05, 5.0)
+        only: list[str] = []  # the types that the loop was woken for; none: all
+        while self._in_hand.claiming:
+            groups = self._to_claim(only)
             if not groups and only and self._wanted():
-                only = await self._doorbell.wait()  # there is room, but not for those it named
+                only = await self._wakeup.wait()  # slots are free, but not for those types
                 continue
             if not groups:
                 only = []
-                self._room.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._strays.due_in(time.monotonic())):
-                        await self._room.wait()
+                await self._wait_for_room()
             try:
-                if self._strays.due_in(time.monotonic()) == 0:
+                if self._unacknowledged.due_in() == 0:
                     for group in self._groups:
-                        await group.behind.ended()  # what it has taken would look like strays
-                    await self._strays.look()
+                        await group.rescan.ended()  # its jobs would look unknown
+                    await self._unacknowledged.release_unknown()
                 if not groups:
                     continue
-                self._looked_since = self._looked_since or not only
-                enough, found = await self._ask(groups, only)
-                wait = 0.05
+                self._scanned_since = self._scanned_since or not only
+                enough, found = await self._claim_and_start(groups, only)
+                pause.reset()
             except HowdahError as error:
                 if not transient(error):
                     raise
-                _log.warning("claim.waiting retry_in=%.2fs error=%s", wait, error)
+                seconds = pause.next()
+                _log.warning("claim.waiting retry_in=%.2fs error=%s", seconds, error)
                 only = []
-                await self._doorbell.sleep(wait)
-                wait = min(wait * 2, 5.0)
+                await self._wakeup.sleep(seconds)
                 continue
             if only:
-                await asyncio.sleep(0)  # what it was woken for begins before all else
-            if enough or self._may_ask():
+                await asyncio.sleep(0)  # the jobs that it was woken for begin before all else
+            if enough or self._may_claim_left_out():
                 only = []
-                await self._doorbell.found_enough()
+                await self._wakeup.claimed_in_full()
             else:
                 for group in groups:
-                    group.behind.begin(idle=True)
+                    group.rescan.start_if_due(idle=True)
                 if not only:
-                    await self._settle_down(found)
-                # a look back that is still to come must not wait for a seldom poll
-                only = await self._doorbell.wait(None if self._nothing_behind else LOOK_AGAIN)
+                    await self._notice_idle(found)
+                # while a rescan is still to come, a long poll is too long
+                only = await self._wakeup.wait(None if self._rescans_found_nothing else RESCAN_WAIT)
 
-    def _to_ask(self, only: Sequence[str]) -> list[_TypeGroup]:
-        """Choose what to claim now, of these types alone if any are named; in turns."""
+    async def _wait_for_room(self) -> None:
+        self._room.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._unacknowledged.due_in()):
+                await self._room.wait()
+
+    def _to_claim(self, only: Sequence[str]) -> list[_TypeGroup]:
+        """Return the groups to claim now, in turns; if types are named, only their groups."""
         if len(self._groups) == 1:
             return self._groups if self._wanted() else []
         self._groups.reverse()
@@ -207,18 +239,24 @@ class ClaimLoop:
                 self._left_out.add(group)
         return groups
 
-    async def _ask(self, groups: list[_TypeGroup], only: Sequence[str]) -> tuple[bool, bool]:
-        """Claim and start; returns whether there may be more, and whether anything was found."""
+    async def _claim_and_start(
+        self, groups: list[_TypeGroup], only: Sequence[str]
+    ) -> tuple[bool, bool]:
+        """Claim and start; returns whether there may be more, and whether there were any."""
         enough = found = False
         for group in groups:
-            want = self._want(group)  # anew: what was claimed before it may have taken the slots
+            want = self._want(group)  # anew: the group before may have taken the slots
             if only:
                 want = min(want, FEW)
             if not want:
                 self._left_out.add(group)
                 continue
-            group.behind.begin(idle=False)
-            claims = await self._claim(group, want, partial(claim, only=group.among(only)))
+            group.rescan.start_if_due(idle=False)
+            claims, took = await self._send(
+                partial(claim, self._store, self._worker_id, want, group.line, group.among(only))
+            )
+            if took is not None:
+                group.buffer.claimed(took)
             if not only:
                 self._left_out.discard(group)
             self._take(claims)
@@ -226,142 +264,133 @@ class ClaimLoop:
             found = found or bool(claims)
         return enough, found
 
-    def _may_ask(self) -> bool:
-        """Whether there is room again for what was left out."""
+    def _may_claim_left_out(self) -> bool:
+        """Whether jobs of a group that was left out could start now."""
         return any(self._want(group) for group in self._left_out)
 
     @property
-    def _nothing_behind(self) -> bool:
-        return all(group.behind.nothing for group in self._groups)
+    def _rescans_found_nothing(self) -> bool:
+        return all(group.rescan.found_nothing for group in self._groups)
 
-    async def _claim(self, group: _TypeGroup, want: int, look: Look) -> list[Claim]:
-        """Claim so many; an answer that is lost, or comes too late to be true, leaves strays."""
+    async def _rescan(self, group: _TypeGroup, jobs: int) -> list[Claim]:
+        claims, _ = await self._send(
+            partial(claim_rescan, self._store, self._worker_id, jobs, group.line)
+        )
+        return claims
+
+    async def _send(
+        self, send: Callable[[], Awaitable[list[Claim]]]
+    ) -> tuple[list[Claim], float | None]:
+        """Send one claim; returns the jobs and the seconds that it took.
+
+        An answer that is lost leaves unacknowledged claims. So does one that comes too late to
+        be true; then the seconds are None.
+        """
         while True:
             sent = time.monotonic()
             try:
-                claims = await look(self._store, self._worker_id, want, group.line)
+                claims = await send()
                 break
             except HowdahError as refused:
-                self._strays.suspect(time.monotonic())
+                self._unacknowledged.suspect()
                 if not await fail_unreadable(self._store, self._worker_id, self.job_types, refused):
                     raise
         took = time.monotonic() - sent
         if took > self._silent_after:
-            self._strays.suspect(time.monotonic())
-            return []
-        if look is not look_back:
-            group.buffer.claimed(took)
+            self._unacknowledged.suspect()
+            return [], None
         if claims:
             self._measures.claimed(claims[0].claimed_at, sent)
-        return claims
+        return claims, took
 
-    async def _settle_down(self, found: bool) -> None:
-        """Notice that there is nothing left to do."""
-        if not self._nothing_behind or self._left_out or not self._looked_since:
+    async def _notice_idle(self, found: bool) -> None:
+        """Set `idle` if there is nothing left to do."""
+        if not self._rescans_found_nothing or self._left_out or not self._scanned_since:
             return
-        if not found and not self._attempts and not self.holds():
-            unwritten = bool(self._settler.held())
-            await self._settler.flushed()
+        in_hand = self._in_hand
+        if not found and not in_hand.running and not in_hand.has_ready:
+            unwritten = bool(in_hand.unwritten_leases())
+            await in_hand.wait_until_written()
             if unwritten:
-                self._doorbell.ring()  # what was written down may have put a job back in line
-            elif not self._attempts and not self.holds():
+                self.wake()  # an ending that was written may have put a job back in line
+            elif not in_hand.running and not in_hand.has_ready:
                 self.idle.set()
 
-    # ── held ready ────────────────────────────────────────────────────────────────────────
+    # ── ready to start ────────────────────────────────────────────────────────────────────
 
-    def fill(self) -> None:
-        """Start buffered jobs while there are free slots, and ask for more when they run low."""
-        if self._stopping:
-            self._release_held()
+    def start_ready(self) -> None:
+        """Start buffered jobs while slots are free, and claim more when they run low.
+
+        Called when slots became free, or when endings were written.
+        """
+        if self._in_hand.released:  # those jobs may be before the marks of their line
+            self._in_hand.released = False
+            for group in self._groups:
+                group.line.rescan_soon()
+            self.wake()
+        if not self._in_hand.claiming:
+            self._release_ready()
             return
-        attempts = self._attempts
+        now = time.monotonic()
+        start = self._executor.start
         for group in self._by_urgency():
-            buffer, room = group.buffer, group.room
-            while len(buffer) and (free := room()) > 0:
-                for one in buffer.get(free):
-                    attempts.start(one)
-        self._tell_room()
+            buffer, free = group.buffer, group.free
+            buffer.set_ended(group.ended(), now)
+            while len(buffer) and (slots := free()) > 0:
+                for ready in buffer.get(slots):
+                    start(ready)
+        self._signal_room()
 
-    def _tell_room(self) -> None:
-        """Let the claim loop go on if it waits, and something could be claimed."""
-        if self._wanted():
+    def _signal_room(self) -> None:
+        """Let the loop go on if it waits and has something to do."""
+        if self._unacknowledged.due_in() == 0 or self._wanted():
             self._room.set()
-        if self._left_out and self._may_ask():
-            self._doorbell.ring()
+        if self._left_out and self._may_claim_left_out():
+            self.wake()
+        if self._idle_wanted and not self._in_hand.running:
+            self.wake()  # the last job has ended: a claim tells whether that was all
 
     def _by_urgency(self) -> list[_TypeGroup]:
-        """Return what is held ready, the more urgent first."""
+        """Return the groups; the one with the most urgent buffered job first."""
         if len(self._groups) == 1:
             return self._groups
-        held = [group for group in self._groups if len(group.buffer)]
-        return sorted(held, key=lambda group: group.buffer.first)
+        empty = [group for group in self._groups if not len(group.buffer)]
+        filled = [group for group in self._groups if len(group.buffer)]
+        return [*sorted(filled, key=lambda group: group.buffer.first), *empty]
 
     def _want(self, group: _TypeGroup) -> int:
-        """How many jobs to claim now: none while too many endings wait to be written down."""
-        return 0 if self._settler.behind else group.buffer.wanted(group.room())
+        """How many jobs to claim now: none while too many endings wait to be written."""
+        return 0 if self._in_hand.backlogged else group.buffer.wanted(group.free())
 
     def _wanted(self) -> bool:
         return any(self._want(group) for group in self._groups)
 
-    def holds(self) -> bool:
-        """Whether claimed jobs are held that have still to run."""
-        return any(len(group.buffer) for group in self._groups)
-
-    def job_ended(self, ending: Ending) -> None:
-        """Count a job that ended: the rate says how many to hold ready."""
-        group = self._group_of[ending.claim.job_type]
-        group.buffer.ended(ending.ended or time.monotonic())
-
     def _take(self, claims: list[Claim]) -> None:
         if claims:
-            group = self._group_of[claims[0].job_type]  # they come from one
+            group = self._group_of[claims[0].job_type]  # all are of one group
             group.buffer.put(claims, time.monotonic())
-            self.fill()
-            if not self._holding:
-                self._look_at_held()
+            self.start_ready()
+            if not self._checking_age:
+                self._release_old()
 
-    def _found_behind(self, claims: list[Claim]) -> None:
-        """Take what a look back found; where some were left out there may be more."""
+    def _take_rescanned(self, claims: list[Claim]) -> None:
+        """Take the jobs of a rescan; where a group was left out there may be more."""
         self._take(claims)
         if claims:
-            self._doorbell.ring()
+            self.wake()
 
-    def _look_at_held(self) -> None:
-        """Hand back what is held for too long; while something is held, look again soon."""
+    def _release_old(self) -> None:
+        """Release jobs that wait here for too long; while any wait, check again soon."""
         for group in self._groups:
             self._release(group.buffer.held_too_long(time.monotonic()))
-        self._holding = self.holds()
-        if self._holding:
-            asyncio.get_running_loop().call_later(HOLD / 4, self._look_at_held)
+        self._checking_age = self._in_hand.has_ready
+        if self._checking_age:
+            asyncio.get_running_loop().call_later(HOLD / 4, self._release_old)
 
-    def _release_held(self) -> None:
+    def _release_ready(self) -> None:
         for group in self._groups:
             self._release(group.buffer.empty())
 
     def _release(self, claims: list[Claim]) -> None:
-        for one in claims:
-            self._settler.add(Ending(one, Release()))
-
-    # ── what was written down, or was not ─────────────────────────────────────────────────
-
-    def settled(self, verb: Verb, endings: Sequence[Ending]) -> None:
-        """Endings were written down: there may be room for more jobs.
-
-        What was handed back may stand before the line's marks.
-        """
-        if verb is Verb.RELEASE and any(type(one.outcome) is Release for one in endings):
-            for group in self._groups:
-                group.line.look_back_soon()
-            self._doorbell.ring()
-        self._tell_room()
-
-    def unsure(self) -> bool:
-        """A release got no answer: look for strays instead, unless there are no more claims."""
-        self._strays.suspect(time.monotonic())
-        self._room.set()
-        return not self._stopping
-
-    def _known(self) -> set[tuple[UUID, int]]:
-        """Return every attempt that is in our hands, as far as we know."""
-        held = (lease for group in self._groups for lease in group.buffer.held())
-        return {*self._attempts.held(), *held, *self._settler.held()}
+        for ready in claims:
+            self._in_hand.add_ending(Ending(ready, Release()))

@@ -1,15 +1,16 @@
-"""Strays: jobs that the database says we hold, and that we know nothing of.
+"""UnacknowledgedClaims: release the jobs of a claim whose answer was lost.
 
-A claim whose answer got lost has taken jobs all the same. Nobody else would ever take them: the
-worker they are held by lives and beats. So after such a claim the worker asks what it holds, and
-hands back what it does not know, the attempt not counted. It asks more than once, because a
-claim may still be on its way to the server when its connection is given up.
+Such a claim has taken jobs in the database, and this worker does not know them. No other worker
+would ever take them: this one lives and beats. So the worker asks the database which jobs it holds,
+and releases those that it does not know; the attempt does not count. It asks several times, because
+a claim may still be on its way to the server when its connection is closed.
 
-Only ever asked between two claims: what a claim under way has taken would look like a stray.
+It asks only between two claims: the jobs of a claim that is under way would look unknown, too.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from uuid import UUID
 
@@ -22,37 +23,38 @@ from howdah.store import settle as store_settle
 
 _log = log_named("howdah.claim")
 
-LOOKS = (0.0, 1.0, 4.0, 15.0, 60.0, 240.0)  # seconds after the claim that got no answer
+CHECKS = (0.0, 1.0, 4.0, 15.0, 60.0, 240.0)  # seconds after the claim that got no answer
 
 
 class UnacknowledgedClaims:
-    """Looks for a worker's strays while there may be some."""
+    """Looks for unknown jobs of a worker while there may be some."""
 
     def __init__(
         self, store: Store, worker_id: str, known: Callable[[], set[tuple[UUID, int]]]
     ) -> None:
         self._store = store
         self._worker_id = worker_id
-        self._known = known
-        self._looks: list[float] = []
+        self._known = known  # the leases that this worker knows
+        self._checks: list[float] = []
 
-    def suspect(self, now: float) -> None:
-        """A claim got no answer: look now, and again for a while."""
-        self._looks = [now + wait for wait in LOOKS]
+    def suspect(self) -> None:
+        """Note that a claim or a release got no answer: check now, and again for a while."""
+        now = time.monotonic()
+        self._checks = [now + wait for wait in CHECKS]
 
-    def due_in(self, now: float) -> float | None:
-        """How many seconds until the next look; None when there is nothing to look for."""
-        return max(0.0, self._looks[0] - now) if self._looks else None
+    def due_in(self) -> float | None:
+        """How many seconds until the next check; None when there is nothing to check."""
+        return max(0.0, self._checks[0] - time.monotonic()) if self._checks else None
 
-    async def look(self) -> int:
-        """Hand back what we hold and do not know; returns how many there were."""
+    async def release_unknown(self) -> int:
+        """Release the jobs that the database says we hold and we do not know; returns how many."""
         held = await store_claim.held(self._store, self._worker_id)
-        known = self._known()  # asked after the database: what has ended since is fenced
-        strays = [Lease(id, self._worker_id, n) for id, n in held if (id, n) not in known]
-        if strays:
-            nothing = [None] * len(strays)
-            moved = await store_settle.settle_leases(self._store, Verb.RELEASE, strays, nothing)
-            _log.warning("claim.strays released=%d: a claim of theirs got no answer", len(moved))
-        if self._looks:
-            del self._looks[0]
-        return len(strays)
+        known = self._known()  # asked after the database: the lease protects what ended since
+        unknown = [Lease(id, self._worker_id, n) for id, n in held if (id, n) not in known]
+        if unknown:
+            delays = [None] * len(unknown)
+            moved = await store_settle.settle_leases(self._store, Verb.RELEASE, unknown, delays)
+            _log.warning("claim.unacknowledged released=%d: their claim got no answer", len(moved))
+        if self._checks:
+            del self._checks[0]
+        return len(unknown)

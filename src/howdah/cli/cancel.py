@@ -1,4 +1,4 @@
-"""howdah cancel: end jobs that nobody needs any more."""
+"""howdah cancel: cancel jobs that are not needed any more."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ from uuid import UUID
 import click
 
 from howdah import Queue
-from howdah.cli import ground
-from howdah.cli.moved import Moved, show_moved
 from howdah.cli.options import dsn_option, job_id, json_option
+from howdah.cli.results import Results, show_results
+from howdah.cli.run_on_queue import run_on_queue
 
 
 @click.command()
 @click.argument("ids", metavar="ID...", type=job_id, nargs=-1, required=True)
-@click.option("--reason", default="cancelled", show_default=True, help="Kept as the job's error.")
+@click.option(
+    "--reason", default="cancelled", show_default=True, help="Stored as the error of the job."
+)
 @json_option
 @dsn_option
 def cancel(ids: tuple[UUID, ...], reason: str, as_json: bool, dsn: str | None) -> None:
-    """Cancel jobs, waiting or at work.
+    """Cancel jobs that wait or run.
 
-    A job at work is taken from its worker at once, and its handler is stopped. Exit code 1
-    when one of them had ended already, 3 when there is no such job.
+    A running job is taken from its worker at once, and its handler is stopped. Exit code 1 if a
+    job had already ended, 3 if a job does not exist.
     """
 
-    async def work(queue: Queue) -> Moved:
-        return await Moved.of(queue, ids, await queue.cancel(ids, reason))
+    async def work(queue: Queue) -> Results:
+        return await Results.collect(queue, ids, await queue.cancel(ids, reason))
 
-    show_moved(ground.on_queue(dsn, work), "cancelled", as_json)
+    show_results(run_on_queue(dsn, work), "cancelled", as_json)

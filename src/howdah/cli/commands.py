@@ -1,9 +1,7 @@
-"""Commands: all of them in one group, and what happens when one goes wrong.
+"""Commands: all commands in one group; an error becomes a message and an exit code.
 
-Comes after  one file per command
-
-A mistake of the user's is one line on stderr and an exit code that tells which kind it was,
-never a traceback. A traceback means that howdah is at fault, or the user's own module.
+An error that the user can fix is one line on stderr, without a traceback. A traceback means a bug
+in howdah or in the user's own module.
 """
 
 from __future__ import annotations
@@ -15,15 +13,16 @@ from typing import Any
 
 import click
 
-from howdah.cli import ground
+from howdah.cli import output
 from howdah.cli.bench import bench
 from howdah.cli.cancel import cancel
 from howdah.cli.completion import completion
-from howdah.cli.conceal import conceal_passwords
 from howdah.cli.demo import demo
 from howdah.cli.dev import dev
 from howdah.cli.doctor import doctor
 from howdah.cli.enqueue import enqueue
+from howdah.cli.exit_codes import ExitCode, exit_code_for
+from howdah.cli.hide_password import hide_passwords
 from howdah.cli.install import install
 from howdah.cli.jobs import jobs
 from howdah.cli.metrics import metrics
@@ -46,26 +45,26 @@ from howdah.text.printable import clean
 from howdah.version import VERSION
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Begin": (demo, dev),
+    "Start": (demo, dev),
     "Work": (worker, enqueue),
-    "Look": (web, jobs, show, watch, why, stats, top, doctor, metrics),
-    "Steer": (cancel, requeue, pause, resume, recover),
+    "Inspect": (web, jobs, show, watch, why, stats, top, doctor, metrics),
+    "Change": (cancel, requeue, pause, resume, recover),
     "Database": (install, sql, pg, bench),
     "Shell": (completion,),
 }
 
 
 class Commands(click.Group):
-    """The group: its commands by what they are for, its errors as exit codes."""
+    """The group of all commands: lists them by section, turns errors into exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except HowdahError as error:
-            ground.complain(str(error))
-            ctx.exit(ground.exit_for(error))
+            output.error(str(error))
+            ctx.exit(exit_code_for(error))
         except KeyboardInterrupt:
-            ctx.exit(ground.Exit.INTERRUPTED)
+            ctx.exit(ExitCode.INTERRUPTED)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -85,25 +84,25 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Exit codes:
-  0    all is well
-  1    the job failed or was cancelled, or not everything asked for was done (doctor: warnings)
-  2    wrong usage, or something that cannot be queued (doctor: something is critical)
-  3    no such job (pg status: not running)
-  4    the database is unreachable, read-only or not for this role
+  0    success
+  1    the job failed or was cancelled, or a part of the request was not done (doctor: warnings)
+  2    wrong usage, or a job that cannot be enqueued (doctor: something is critical)
+  3    the job does not exist (pg status: not running)
+  4    the database is unreachable or read-only, or the role lacks a privilege
   5    the schema is missing, older or newer: see `howdah install`
   130  interrupted
 
 \b
-A first look:         howdah demo
+See it work:          howdah demo
 Shell completion:     howdah completion --help""",
 )
 @click.version_option(VERSION, prog_name="howdah", message="%(prog)s %(version)s")
 @click.option("--dsn", metavar="DSN", help=DSN_HELP)
 @click.pass_context
 def howdah(ctx: click.Context, dsn: str | None) -> None:
-    """A PostgreSQL job queue: priorities, live progress, and nothing lost.
+    """A job queue in PostgreSQL, with priorities, retries and live progress.
 
-    Without a DSN, every command uses a private PostgreSQL that is started for you.
+    Without a DSN, every command uses an embedded PostgreSQL, which it starts if necessary.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -117,15 +116,15 @@ for _section in SECTIONS.values():
 def _show_unexpected(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print the traceback of a mistake of ours; the error's text may come from the database."""
+    """Print the traceback of a bug; its text may come from the database, so it is cleaned."""
     click.echo(clean("".join(format_exception(kind, error, trace))), err=True, nl=False)
 
 
 def main() -> None:
-    """Run the command line; the program `howdah`."""
+    """Run the program `howdah`."""
     sys.excepthook = _show_unexpected
-    conceal_passwords()
+    hide_passwords()
     try:
         howdah(prog_name="howdah")
     except KeyboardInterrupt:
-        sys.exit(ground.Exit.INTERRUPTED)
+        sys.exit(ExitCode.INTERRUPTED)

@@ -1,4 +1,4 @@
-"""howdah doctor: what is wrong with the queue, and what to do about it."""
+"""howdah doctor: check the queue and its database for problems."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from howdah import Queue, observe
-from howdah.cli import ground
+from howdah.cli import output
 from howdah.cli.options import dsn_option, duration, json_option
+from howdah.cli.run_on_queue import run_on_queue
 from howdah.observe import Check, Diagnosis, Level
 from howdah.text.printable import clean
 
@@ -30,33 +31,36 @@ STYLES = {
     metavar="DURATION",
     default="5s",
     show_default=True,
-    help="How long the database may take for one check.",
+    help="How long one check may take.",
 )
 @json_option
 @dsn_option
 def doctor(within: timedelta, as_json: bool, dsn: str | None) -> None:
-    """Look for what is wrong with a PostgreSQL queue.
+    """Check the queue and its database for problems.
 
-    Each finding says what it means and what to do. The exit code is for monitoring: 0 when all
-    is fine, 1 when there are warnings, 2 when something is critical; what cannot be seen counts as
-    fine. 4 when the database cannot be reached, 5 when the schema does not fit.
+    Each problem says what it means and what to do. The exit code is for monitoring: 0 if all is
+    fine, 1 for warnings, 2 if something is critical, 4 if the database is unreachable, 5 if the
+    schema does not fit. A check that could not be made counts as fine.
     """
 
     async def work(queue: Queue) -> Diagnosis:
         return await observe.examine(queue.store, within=within)
 
-    found = ground.on_queue(dsn, work)
+    diagnosis = run_on_queue(dsn, work)
     if as_json:
-        ground.show_json(
-            {"level": found.level.word, "checks": [_fields(one) for one in found.checks]}
+        output.show_json(
+            {
+                "level": diagnosis.level.word,
+                "checks": [_fields(check) for check in diagnosis.checks],
+            }
         )
     else:
-        ground.show(Group(*map(_shown, found.checks)))
-    click.get_current_context().exit(exit_code(found.level))
+        output.show(Group(*map(_shown, diagnosis.checks)))
+    click.get_current_context().exit(exit_code(diagnosis.level))
 
 
 def exit_code(level: Level) -> int:
-    """Say it as monitoring plugins do."""
+    """Return the exit code of a level, as monitoring plugins define it."""
     return {Level.WARNING: 1, Level.CRITICAL: 2}.get(level, 0)
 
 

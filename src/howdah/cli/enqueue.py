@@ -1,4 +1,4 @@
-"""howdah enqueue: hand one job over by the name of its type."""
+"""howdah enqueue: enqueue one job by the name of its type."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import click
 import msgspec
 
 from howdah import Queue
-from howdah import enqueue as room
-from howdah.cli import ground, options
-from howdah.cli.ground import Exit
+from howdah import enqueue as enqueueing
+from howdah.cli import options, output
+from howdah.cli.exit_codes import ExitCode, exit_with
 from howdah.cli.options import dsn_option, json_option
+from howdah.cli.run_on_queue import run_on_queue
 from howdah.errors import BadInput
 from howdah.job import Job
 from howdah.observe import misfits, registered_type, unregistered
@@ -24,28 +25,33 @@ from howdah.states import State
 @click.command()
 @click.argument("job_type", metavar="TYPE")
 @click.argument("arguments", metavar="[KEY=VALUE]...", nargs=-1)
-@click.option("--data", metavar="JSON", help="The payload as a JSON object; - reads it from stdin.")
+@click.option(
+    "--data", metavar="JSON", help="The payload as a JSON object, or - to read it from stdin."
+)
 @click.option(
     "--priority",
     type=options.priority,
     metavar="N|NAME",
     help="A whole number, explicit (150), discovered (100) or backfill (30).  "
-    "[default: as its workers say, else 100]",
+    "[default: that of the type, else 100]",
 )
 @click.option(
     "--delay",
     type=options.duration,
     metavar="DURATION",
-    help="Not before this long from now: 10s, 5m, 2d.",
+    help="Run it after this time at the earliest: 10s, 5m, 2d.",
 )
 @click.option(
-    "--run-at", type=options.instant, metavar="INSTANT", help="Not before: 2030-01-31T18:00:00Z."
+    "--run-at",
+    type=options.instant,
+    metavar="INSTANT",
+    help="Run it at this time at the earliest: 2030-01-31T18:00:00Z.",
 )
 @click.option(
-    "--max-attempts", type=int, help="How often to try.  [default: as its workers say, else 3]"
+    "--max-attempts", type=int, help="How often to try it.  [default: that of the type, else 3]"
 )
-@click.option("--force", is_flag=True, help="Hand it over although its workers could not read it.")
-@click.option("--wait", is_flag=True, help="Wait for its end and print the result.")
+@click.option("--force", is_flag=True, help="Enqueue it although no worker can read the payload.")
+@click.option("--wait", is_flag=True, help="Wait until it has ended and print its result.")
 @json_option
 @dsn_option
 def enqueue(
@@ -61,22 +67,22 @@ def enqueue(
     as_json: bool,
     dsn: str | None,
 ) -> None:
-    """Hand one job over and print its id.
+    """Enqueue one job and print its id.
 
-    A VALUE is JSON if it can be read as JSON, else text:
+    A VALUE is JSON if it can be parsed as JSON, else text:
 
     \b
         howdah enqueue resize path=a.png width=320
         howdah enqueue resize --data '{"path": "a.png", "width": 320}'
 
-    KEY=VALUE comes on top of --data. The names of the arguments are compared with what the workers
-    of the type have registered; the values are checked by the worker, which knows the function.
-    With --wait, the exit code is 0 for a completed job and 1 for any other end.
+    KEY=VALUE overrides --data. The names of the arguments are compared with what the workers of
+    the type have registered. The worker checks the values. With --wait, the exit code is 0 if the
+    job completed, else 1.
     """  # noqa: D301 - \b keeps click from rewrapping
     payload = _payload(data, arguments)
 
     async def work(queue: Queue) -> Job | None:
-        made = queue.draft(
+        draft = queue.draft(
             job_type,
             payload,
             priority=priority,
@@ -85,46 +91,46 @@ def enqueue(
             max_attempts=max_attempts,
         )
         warning = await _check(queue, job_type, payload, force)
-        await room.enqueue(queue.store, made)
+        await enqueueing.enqueue(queue.store, draft)
         if warning is not None:
-            ground.warn(warning)
-        handle = queue.handle(made.id)
+            output.warning(warning)
+        handle = queue.handle(draft.id)
         if not as_json:
-            ground.show(str(handle.id))
+            output.show(str(handle.id))
         elif not wait:
-            ground.show_json({"id": handle.id})
+            output.show_json({"id": handle.id})
         if not wait:
             return None
         async for _ in handle.events():
             pass
         return await handle.job()
 
-    job = ground.on_queue(dsn, work)
+    job = run_on_queue(dsn, work)
     if job is None:
         return
     if as_json:
-        ground.show_json(job)
+        output.show_json(job)
     elif job.status is State.COMPLETED:
-        ground.show_json(job.result)
+        output.show_json(job.result)
     else:
-        ground.complain(f"the job is {job.status}: {job.last_error}")
-    ground.leave(Exit.OK if job.status is State.COMPLETED else Exit.FAILED)
+        output.error(f"the job is {job.status}: {job.last_error}")
+    exit_with(ExitCode.OK if job.status is State.COMPLETED else ExitCode.FAILED)
 
 
 async def _check(queue: Queue, job_type: str, payload: dict[str, Any], force: bool) -> str | None:
-    """Compare a payload with what workers have registered; refuse what no live one can read.
+    """Compare a payload with what workers have registered.
 
-    Returns what to warn of once the job is handed over.
+    Raises an error if no live worker can read it. Returns a warning for after the enqueue.
     """
     known = await registered_type(queue.store, job_type)
     if known is None:
         unknown = await unregistered(queue.store, job_type)
         return None if unknown is None else f"{unknown}. The job waits until one does."
-    if known.parameters is None or not (said := misfits(known.parameters, payload)):
+    if known.parameters is None or not (problems := misfits(known.parameters, payload)):
         return None
-    problem = f"the payload does not fit {job_type}: {'; '.join(said)}"
+    problem = f"the payload does not fit {job_type}: {'; '.join(problems)}"
     if known.live and not force:
-        raise BadInput(f"{problem}. With --force it is handed over all the same.")
+        raise BadInput(f"{problem}. Correct it, or use --force to enqueue the job anyway.")
     return f"{problem}. The job waits for a worker that can read it."
 
 
@@ -133,22 +139,28 @@ def _payload(data: str | None, arguments: Sequence[str]) -> dict[str, Any]:
     if data is not None:
         raw = sys.stdin.read() if data == "-" else data
         try:
-            found = msgspec.json.decode(raw)
+            decoded = msgspec.json.decode(raw)
         except (msgspec.DecodeError, UnicodeError) as error:
-            raise click.BadParameter(f"this is not JSON: {error}", param_hint="--data") from None
-        if not isinstance(found, dict):
             raise click.BadParameter(
-                'a payload is a JSON object: {"key": "value"}', param_hint="--data"
+                f"it is not valid JSON: {error}", param_hint="--data"
+            ) from None
+        if not isinstance(decoded, dict):
+            raise click.BadParameter(
+                'the payload must be a JSON object, such as {"key": "value"}', param_hint="--data"
             )
-        payload.update(cast("dict[str, Any]", found))
-    seen: set[str] = set()
+        payload.update(cast("dict[str, Any]", decoded))
+    keys: set[str] = set()
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if not key or not equals:
-            raise click.BadParameter(f"{argument!r} is not KEY=VALUE", param_hint="KEY=VALUE")
-        if key in seen:
-            raise click.BadParameter(f"{key!r} is given twice", param_hint="KEY=VALUE")
-        seen.add(key)
+            raise click.BadParameter(
+                f"{argument!r} is not KEY=VALUE: write such as width=320", param_hint="KEY=VALUE"
+            )
+        if key in keys:
+            raise click.BadParameter(
+                f"{key!r} is given twice: give it once", param_hint="KEY=VALUE"
+            )
+        keys.add(key)
         payload[key] = _value(value)
     return payload
 

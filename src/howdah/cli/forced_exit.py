@@ -1,13 +1,13 @@
 """Forced exit: `howdah worker` ends after its grace period, whatever its handlers do.
 
-A thread hears the signals and watches the way out. It ends the process when the event loop is
-blocked by a handler, when the worker does not come to an end, or when tasks and threads that
-handlers have started keep the process alive. Jobs that could not be handed back are recovered
-after `silent_after`, because the worker has not said goodbye.
+A thread receives the signals and watches the shutdown. It ends the process if a handler blocks
+the event loop, if the worker does not stop, or if tasks and threads of handlers keep the process
+alive. Jobs that could not be released are recovered after `silent_after`, because the worker
+has not deregistered.
 
-The thread hears signals through `signal.set_wakeup_fd`, which is written to at once. Python's own
-signal handlers wait for the main thread, which a handler may block. A call that holds the GIL
-keeps this thread waiting, too.
+The thread gets signals through `signal.set_wakeup_fd`, which works at once. Python's own signal
+handlers wait for the main thread, which a handler may block. A call that holds the GIL also
+delays this thread.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Self
 
-from howdah.cli.ground import Exit, exit_for
+from howdah.cli.exit_codes import ExitCode, exit_code_for
 from howdah.errors import HowdahError
 from howdah.safe_logging import log_named
 
 _log = log_named("howdah.worker")
 
-BLOCKED = 5.0  # seconds after the grace that the event loop may stand still
-BLOCKED_IN_A_HURRY = 2.0  # the same after a second signal
-STOPPING = 60.0  # seconds that a worker may take to hand everything back: the database may be slow
+BLOCKED = 5.0  # seconds after the grace period that the event loop may be blocked
+BLOCKED_AFTER_SECOND_SIGNAL = 2.0  # the same after a second signal
+STOPPING = 60.0  # seconds that a worker may take to release its jobs: the database may be slow
 ENDING = 2.0  # seconds that the loop, and then Python, may take to end after that
-LOOK = 0.1  # seconds
+CHECK_EVERY = 0.1  # seconds
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-STOP, STOPPED = 0, 255  # what is said through the pipe beside the numbers of signals
+STOP, STOPPED = 0, 255  # messages in the pipe; others are numbers of signals
 
 
 class ForcedExit:
-    """Ends the process if a worker that has to stop does not; enter it around the worker."""
+    """Ends the process if the worker inside `with` does not stop when it has to."""
 
     def __init__(self, grace: float, at_work: Callable[[], str]) -> None:
         self._grace = grace
         self._at_work = at_work
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
-        self._next = -1  # where an event loop wants to hear of signals
+        self._next = -1  # the wakeup fd of the event loop
         self._signals = 0
-        self._code = Exit.OK
+        self._code = ExitCode.OK
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._told: Callable[[], None] = lambda: None
+        self._on_signal: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._watch, name="howdah-exit", daemon=True)
 
     def __enter__(self) -> Self:
@@ -65,128 +65,128 @@ class ForcedExit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """The worker has stopped: what is left is to end the loop and the process."""
+        """The worker has stopped: now the loop and the process have to end."""
         if error is not None:
-            self._code = exit_for(error) if isinstance(error, HowdahError) else Exit.FAILED
-        self._say(STOPPED)
+            self._code = exit_code_for(error) if isinstance(error, HowdahError) else ExitCode.FAILED
+        self._send(STOPPED)
 
-    def listen(self, told: Callable[[], None]) -> None:
-        """Hear signals from now on; `told` is called for each in the running event loop."""
-        self._loop, self._told = asyncio.get_running_loop(), told
+    def listen(self, on_signal: Callable[[], None]) -> None:
+        """Handle signals from now on; each calls `on_signal` in the running event loop."""
+        self._loop, self._on_signal = asyncio.get_running_loop(), on_signal
         for number in SIGNALS:
             signal.signal(number, self._signalled)
         self._next = signal.set_wakeup_fd(self._write)
 
     def stop(self) -> None:
-        """The worker has to stop; from now on its time counts."""
-        self._say(STOP)
+        """The worker has to stop: its time limit starts now."""
+        self._send(STOP)
 
-    def _say(self, word: int) -> None:
+    def _send(self, message: int) -> None:
         with suppress(BlockingIOError):
-            os.write(self._write, bytes([word]))
+            os.write(self._write, bytes([message]))
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
-        """The thread knows already, unless an event loop has asked for the signals since."""
+        """Pass the signal on, if an event loop has taken over the wakeup fd meanwhile."""
         before = signal.set_wakeup_fd(self._write)
         if before != self._write:
             self._next = before
-            self._say(number)
+            self._send(number)
 
     # ── in the thread ─────────────────────────────────────────────────────────────────────
 
     def _watch(self) -> None:
-        word = self._hear(None)
+        message = self._receive(None)
         until = time.monotonic() + self._grace
-        while word != STOPPED and self._signals < 2 and (left := until - time.monotonic()) > 0:
-            word = self._hear(left)
-        if word != STOPPED:
-            self._watch_it_stop()
-        self._watch_it_end()
+        while message != STOPPED and self._signals < 2 and (left := until - time.monotonic()) > 0:
+            message = self._receive(left)
+        if message != STOPPED:
+            self._wait_for_stop()
+        self._wait_for_end()
 
-    def _hear(self, seconds: float | None) -> int | None:
-        """Wait so long for a word; a third signal ends the process, whatever is lost."""
+    def _receive(self, seconds: float | None) -> int | None:
+        """Wait this long for a message; a third signal ends the process at once."""
         if not select.select([self._read], [], [], seconds)[0]:
             return None
-        word = os.read(self._read, 1)[0]
-        if word in SIGNALS:
+        message = os.read(self._read, 1)[0]
+        if message in SIGNALS:
             self._signals += 1
             if self._signals > 2:
-                self._exit(Exit.FAILED, "a third signal asked for it")
-            self._in_loop(self._told)
-        elif word not in (STOP, STOPPED) and self._next >= 0 and not self._closed():
+                self._exit(ExitCode.FAILED, "a third signal arrived")
+            self._in_loop(self._on_signal)
+        elif message not in (STOP, STOPPED) and self._next >= 0 and not self._closed():
             with suppress(OSError):
-                os.write(self._next, bytes([word]))
-        return word
+                os.write(self._next, bytes([message]))
+        return message
 
     def _in_loop(self, function: Callable[[], None]) -> None:
         if self._loop is not None:
-            with suppress(RuntimeError):  # it is closed
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(function)
 
     def _closed(self) -> bool:
         return self._loop is None or self._loop.is_closed()
 
-    def _watch_it_stop(self) -> None:
-        """Wait until the worker has handed everything back, while its loop turns."""
-        began = turned = time.monotonic()
+    def _wait_for_stop(self) -> None:
+        """Wait until the worker has released its jobs; check that its loop is not blocked."""
+        began = responded = time.monotonic()
         answer = threading.Event()
         self._in_loop(answer.set)
-        while self._hear(LOOK) != STOPPED:
+        while self._receive(CHECK_EVERY) != STOPPED:
             now = time.monotonic()
             if answer.is_set():
-                turned = now
+                responded = now
                 answer.clear()
                 self._in_loop(answer.set)
-            limit = BLOCKED if self._signals < 2 else BLOCKED_IN_A_HURRY
-            if now - turned > limit:
-                self._exit(Exit.FAILED, f"the event loop is blocked at {_where()}")
+            limit = BLOCKED if self._signals < 2 else BLOCKED_AFTER_SECOND_SIGNAL
+            if now - responded > limit:
+                self._exit(ExitCode.FAILED, f"the event loop is blocked at {_where()}")
             if now - began > STOPPING:
-                self._exit(Exit.FAILED, "the worker does not stop")
+                self._exit(ExitCode.FAILED, "the worker does not stop")
 
-    def _watch_it_end(self) -> None:
-        """Wait until the loop is closed, and then for the end of Python, if that has begun."""
+    def _wait_for_end(self) -> None:
+        """Wait until the loop is closed, and then until Python has ended."""
         until = time.monotonic() + ENDING
         while not self._closed():
-            self._hear(LOOK)
+            self._receive(CHECK_EVERY)
             if time.monotonic() > until:
-                self._exit(self._code, f"these go on: {_left(self._loop)}")
+                self._exit(self._code, f"still running: {_still_running(self._loop)}")
         ending_since: float | None = None
         while ending_since is None or time.monotonic() - ending_since < ENDING:
-            self._hear(LOOK)
+            self._receive(CHECK_EVERY)
             if ending_since is None and getattr(threading, "_SHUTTING_DOWN", True):
                 ending_since = time.monotonic()
-        self._exit(self._code, f"these go on: {_left(None)}")
+        self._exit(self._code, f"still running: {_still_running(None)}")
 
-    def _exit(self, code: Exit, why: str) -> None:
+    def _exit(self, code: ExitCode, reason: str) -> None:
         at_work = self._at_work()
-        _log.error("worker.forced_exit code=%d types=%s: %s", code, at_work or "none", why)
+        _log.error("worker.forced_exit code=%d types=%s: %s", code, at_work or "none", reason)
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(code)
 
 
 def _where() -> str:
-    """Say where in a handler's code the main thread is."""
+    """Return where in the code of a handler the main thread is."""
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
     frame = frames.get(threading.main_thread().ident or 0)
-    here: FrameType | None = frame
+    last: FrameType | None = frame
     while frame is not None:
         if str(frame.f_globals.get("__name__")).startswith(("howdah.", "asyncio.")):
             break
-        here, frame = frame, frame.f_back
-    if here is None:
+        last, frame = frame, frame.f_back
+    if last is None:
         return "an unknown place"
-    return f"{here.f_code.co_filename}:{here.f_lineno} in {here.f_code.co_qualname}"
+    return f"{last.f_code.co_filename}:{last.f_lineno} in {last.f_code.co_qualname}"
 
 
-def _left(loop: asyncio.AbstractEventLoop | None) -> str:
-    """Name what keeps the process alive."""
+def _still_running(loop: asyncio.AbstractEventLoop | None) -> str:
+    """Return the threads and tasks that keep the process alive."""
     names = [
-        f"thread {one.name}"
-        for one in threading.enumerate()
-        if not one.daemon and one is not threading.main_thread()
+        f"thread {thread.name}"
+        for thread in threading.enumerate()
+        if not thread.daemon and thread is not threading.main_thread()
     ]
     if loop is not None:
-        names += [f"task {one.get_name()}" for one in asyncio.all_tasks(loop)]
+        names += [f"task {task.get_name()}" for task in asyncio.all_tasks(loop)]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(sorted(names)[:5]) + more or "unknown"

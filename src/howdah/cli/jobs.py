@@ -11,15 +11,16 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from howdah import Queue
-from howdah.cli import ground, words
+from howdah.cli import formatting, output
 from howdah.cli.options import dsn_option, job_id, json_option
+from howdah.cli.run_on_queue import run_on_queue
 from howdah.job import Job
 from howdah.states import State
 from howdah.store.dsn import without_password
 from howdah.text.printable import one_line
 
 GAP = 2
-BY_IMPORTANCE = {  # and the least number of characters they are good for
+BY_IMPORTANCE = {  # the columns, with their least useful width
     **{"ID": 36, "STATUS": 9, "TYPE": 8, "TRY": 3, "AGE": 3, "DONE": 4, "PRIO": 4},
     **{"STAGE": 8, "ERROR": 16, "WORKER": 12},
 }
@@ -31,19 +32,27 @@ BY_IMPORTANCE = {  # and the least number of characters they are good for
     "statuses",
     type=click.Choice([str(state) for state in State]),
     multiple=True,
-    help="Only jobs in this state; may be given more than once.",
+    help="Only jobs in this state; can be repeated.",
 )
-@click.option("--type", "types", metavar="TYPE", multiple=True, help="Only jobs of this type.")
-@click.option("--worker", metavar="ID", help="Only jobs that this worker holds or ended.")
+@click.option(
+    "--type",
+    "types",
+    metavar="TYPE",
+    multiple=True,
+    help="Only jobs of this type; can be repeated.",
+)
+@click.option("--worker", metavar="ID", help="Only jobs that this worker holds or has ended.")
 @click.option(
     "--limit",
     type=click.IntRange(1, 10_000),
     metavar="N",
     default=20,
     show_default=True,
-    help="How many.",
+    help="How many jobs to list.",
 )
-@click.option("--before", type=job_id, metavar="ID", help="Go on behind this job: the next page.")
+@click.option(
+    "--before", type=job_id, metavar="ID", help="List jobs older than this one: the next page."
+)
 @json_option
 @dsn_option
 def jobs(
@@ -62,14 +71,14 @@ def jobs(
             status=statuses, job_type=types, worker_id=worker, before=before, limit=limit
         )
 
-    page = ground.on_queue(dsn, work)
+    page = run_on_queue(dsn, work)
     if as_json:
-        ground.show_json(page)
+        output.show_json(page)
         return
     if not page:
-        ground.remark("no jobs here" if statuses or types or worker or before else "no jobs yet")
+        output.note("no job matches" if statuses or types or worker or before else "no jobs yet")
         return
-    ground.show(_table(page, ground.screen().width))
+    output.show(_table(page, output.console().width))
     if len(page) == limit:
         command = ["howdah", "jobs"]
         for name, values in (("--status", statuses), ("--type", types)):
@@ -80,35 +89,37 @@ def jobs(
         if dsn is not None:
             command += ["--dsn", without_password(dsn)]
         command += ["--limit", str(limit), "--before", str(page[-1].id)]
-        ground.remark(f"next page: {shlex.join(command)}")
+        output.note(f"next page: {shlex.join(command)}")
 
 
 def _table(page: Sequence[Job], width: int) -> Table:
-    """Lay a page out: ids in full, the rest as far as there is room."""
+    """Make the table: ids in full, the other columns as far as they fit."""
     rows = [_row(job) for job in page]
     widths = _widths(
         {name: max(cell_len(name), *(cell_len(row[name]) for row in rows)) for name in rows[0]},
         width,
     )
-    table = ground.table(*widths, right=("PRIO", "TRY", "AGE", "DONE"))
-    for column, given in zip(table.columns, widths.values(), strict=True):
-        column.width = given
+    table = output.table(*widths, right=("PRIO", "TRY", "AGE", "DONE"))
+    for column, column_width in zip(table.columns, widths.values(), strict=True):
+        column.width = column_width
     for job, row in zip(page, rows, strict=True):
-        cells = [words.status(job.status) if name == "STATUS" else row[name] for name in widths]
+        cells = [
+            formatting.status(job.status) if name == "STATUS" else row[name] for name in widths
+        ]
         table.add_row(*cells)
     return table
 
 
-def _widths(natural: dict[str, int], room: int) -> dict[str, int]:
-    """Choose which columns are shown, and how wide, by how much they matter."""
+def _widths(natural: dict[str, int], available: int) -> dict[str, int]:
+    """Choose the columns that fit, and their widths, by importance."""
     chosen: dict[str, int] = {}
     for name, least in BY_IMPORTANCE.items():
-        given = min(natural[name], room)
-        if given >= min(natural[name], least):
+        width = min(natural[name], available)
+        if width >= min(natural[name], least):
             if name == "TYPE":
-                given = min(given, max(room // 3, least))
-            chosen[name] = given
-            room -= given + GAP
+                width = min(width, max(available // 3, least))
+            chosen[name] = width
+            available -= width + GAP
     return {name: chosen[name] for name in natural if name in chosen}
 
 
@@ -119,7 +130,7 @@ def _row(job: Job) -> dict[str, str]:
         "STATUS": job.status,
         "PRIO": str(job.priority),
         "TRY": f"{job.attempts}/{job.max_attempts}",
-        "AGE": words.ago(job.created_at).removesuffix(" ago"),
+        "AGE": formatting.age(job.created_at),
         "DONE": f"{job.progress}%" if job.attempts else "",
         "STAGE": one_line(job.current_stage or ""),
         "WORKER": one_line(job.worker_id or ""),

@@ -1,4 +1,4 @@
-"""Log: the options of commands that write log lines, for people or for machines. On stderr."""
+"""Log: the options of commands that write a log to stderr."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 def log_level_option(command: Decorated) -> Decorated:
-    """Give a command `--log-level`."""
-    levels = click.Choice(LEVELS)
-    return click.option("--log-level", type=levels, default="info", show_default=True)(command)
+    """Add `--log-level` to a command."""
+    return click.option(
+        "--log-level",
+        type=click.Choice(LEVELS),
+        default="info",
+        show_default=True,
+        help="The least level that is logged.",
+    )(command)
 
 
 def log_json_option(command: Decorated) -> Decorated:
-    """Give a command `--log-json`."""
-    said = "Log one JSON object per line."
-    return click.option("--log-json", is_flag=True, help=said)(command)
+    """Add `--log-json` to a command."""
+    help = "Log one JSON object per line."
+    return click.option("--log-json", is_flag=True, help=help)(command)
 
 
 def log_to_stderr(level: str, as_json: bool) -> None:
-    """Send everything of this level and above to stderr."""
+    """Log everything of this level and above to stderr."""
     LogLines(level, as_json).begin()

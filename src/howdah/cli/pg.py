@@ -1,9 +1,7 @@
-"""howdah pg: look after the private server that is there when no DSN is given.
+"""howdah pg: commands for the embedded PostgreSQL server.
 
-Comes after  embedded/, which does the work; every other command joins that server by itself
-
-For the curious, and for those who want it to stay up between two commands. None of this
-touches a server named by HOWDAH_DSN or DATABASE_URL.
+Every other command joins that server by itself. These show it, or keep it up between two
+commands. They never touch a server that HOWDAH_DSN or DATABASE_URL names.
 """
 
 from __future__ import annotations
@@ -16,18 +14,18 @@ from types import FrameType
 import click
 
 from howdah import embedded
-from howdah.cli import ground
+from howdah.cli import output
 
-STOPPED = 3  # as `pg_ctl status` and `systemctl status` say it
+STOPPED = 3  # the exit code of `pg_ctl status` and `systemctl status` too
 
 
 @click.group()
 def pg() -> None:
-    """Look after the private PostgreSQL server.
+    """Manage the embedded PostgreSQL server.
 
-    Without a DSN, howdah runs a PostgreSQL of its own: started when needed, shared by all
-    your processes, stopped when the last one has gone. Its data stays in HOWDAH_HOME, or in
-    your data directory. You need none of these commands to use it.
+    Without a DSN, howdah runs its own PostgreSQL server. It is started when a process needs it,
+    shared by all your processes, and stopped when the last one has ended. Its data stays in
+    HOWDAH_HOME, or in your data directory. You do not need these commands to use it.
     """
 
 
@@ -35,7 +33,7 @@ def pg() -> None:
 def start() -> None:
     """Start the server and keep it up until `howdah pg stop`.
 
-    Saves the other commands the time to start it. After a reboot it is not started again.
+    Then other commands do not have to start it. It is not started again after a reboot.
     """
     with embedded.join(keep=True) as server:
         click.echo(server.dsn)
@@ -43,9 +41,9 @@ def start() -> None:
 
 @pg.command()
 def stop() -> None:
-    """Stop the server now, and no longer keep it up.
+    """Stop the server now.
 
-    Processes that use it lose their connections. Nothing that was committed is lost.
+    Processes that use it lose their connections. No committed data is lost.
     """
     users = len(embedded.status().users)
     if not embedded.stop():
@@ -59,84 +57,91 @@ def stop() -> None:
 @pg.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def status(as_json: bool) -> None:
-    """Tell whether the server runs, where its data is, and who uses it.
+    """Show whether the server runs, where its data is, and how many processes use it.
 
-    Exit code 0: it runs. Exit code 3: it does not.
+    Exit code 0 if it runs, 3 if not.
     """
-    found = embedded.status()
+    server = embedded.status()
     if as_json:
-        ground.show_json_line(_fields(found))
+        output.show_json_line(_fields(server))
     else:
-        for line in _lines(found):
-            ground.show(line)
-    sys.exit(0 if found.running else STOPPED)
+        for line in _lines(server):
+            output.show(line)
+    sys.exit(0 if server.running else STOPPED)
 
 
 @pg.command()
 def dsn() -> None:
     """Print the server's DSN, for psql or any driver.
 
-    Starts nothing: a DSN that is passed on should not depend on this command's lifetime.
+    Does not start the server: it would stop again when this command ends.
     """
-    found = embedded.status()
-    click.echo(found.dsn)
-    if not found.running:
-        click.echo("The server is not running; `howdah pg start` keeps it up.", err=True)
+    server = embedded.status()
+    click.echo(server.dsn)
+    if not server.running:
+        click.echo(
+            "The server is not running: `howdah pg start` starts it and keeps it up.", err=True
+        )
 
 
 @pg.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def psql(arguments: tuple[str, ...]) -> None:
-    """Open psql on the server, which is started if need be.
+    """Open psql on the server, and start the server if necessary.
 
-    Arguments after `--` go to psql, and its exit code is passed on:
+    Arguments after `--` go to psql. The exit code is that of psql:
 
         howdah pg psql -- -c 'select 1'
     """
     program = embedded.find_psql()
     if program is None:
         raise click.ClickException(
-            "no psql was found: install PostgreSQL's client programs, or use the DSN of"
-            " `howdah pg dsn` with a client of your own"
+            "psql was not found: install the client programs of PostgreSQL, or use another client"
+            " with the DSN of `howdah pg dsn`"
         )
     with embedded.join() as server:
-        signal.signal(signal.SIGINT, _leave_it_to_psql)
-        done = subprocess.run([program, "-d", server.dsn, *arguments])  # noqa: S603  asked for
+        signal.signal(signal.SIGINT, _ignore_interrupt)
+        done = subprocess.run([program, "-d", server.dsn, *arguments])  # noqa: S603  the user's call
     sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
 
 
-def _leave_it_to_psql(number: int, frame: FrameType | None) -> None:
-    """Outlive Ctrl-C, which psql handles by itself. A handler, as exec would pass on SIG_IGN."""
+def _ignore_interrupt(number: int, frame: FrameType | None) -> None:
+    """Ignore Ctrl-C, which psql handles. Not SIG_IGN: psql would inherit that."""
 
 
-def _fields(found: embedded.Status) -> dict[str, object]:
+def _fields(server: embedded.Status) -> dict[str, object]:
     return {
-        "running": found.running,
-        "kept": found.kept,
-        "pid": found.pid,
-        "version": found.version,
-        "users": list(found.users),
-        "dsn": found.dsn,
-        "home": str(found.home),
-        "data": str(found.data),
-        "log": str(found.log),
+        "running": server.running,
+        "kept": server.kept,
+        "pid": server.pid,
+        "version": server.version,
+        "users": list(server.users),
+        "dsn": server.dsn,
+        "home": str(server.home),
+        "data": str(server.data),
+        "log": str(server.log),
     }
 
 
-def _lines(found: embedded.Status) -> list[str]:
-    if not found.running:
+def _lines(server: embedded.Status) -> list[str]:
+    if not server.running:
         state = "stopped"
-    elif found.kept:
+    elif server.kept:
         state = "running, kept up until `howdah pg stop`"
     else:
-        state = "running, until its last user has gone"
+        state = "running, until the last process that uses it has ended"
     lines = [f"server    {state}"]
-    if found.pid is not None:
-        lines.append(f"pid       {found.pid}")
-    lines.append(f"version   {found.version or 'no data yet'}")
-    if found.running:
-        lines.append(f"users     {_processes(len(found.users))}")
-    return [*lines, f"data      {found.data}", f"log       {found.log}", f"dsn       {found.dsn}"]
+    if server.pid is not None:
+        lines.append(f"pid       {server.pid}")
+    lines.append(f"version   {server.version or 'no data yet'}")
+    if server.running:
+        lines.append(f"users     {_processes(len(server.users))}")
+    return [
+        *lines,
+        f"data      {server.data}",
+        f"log       {server.log}",
+        f"dsn       {server.dsn}",
+    ]
 
 
 def _processes(count: int) -> str:

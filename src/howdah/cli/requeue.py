@@ -1,4 +1,4 @@
-"""howdah requeue: give failed or cancelled jobs another chance."""
+"""howdah requeue: run failed or cancelled jobs again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from uuid import UUID
 import click
 
 from howdah import Queue
-from howdah.cli import ground, words
-from howdah.cli.moved import Moved, show_moved
+from howdah.cli import formatting, output
 from howdah.cli.options import dsn_option, job_id, json_option
+from howdah.cli.results import Results, show_results
+from howdah.cli.run_on_queue import run_on_queue
+from howdah.client.matching import act_on_matching
+from howdah.observe import Filter
 from howdah.states import State
-
-PAGE = 500
 
 
 @click.command()
@@ -24,10 +25,16 @@ PAGE = 500
     metavar="N",
     default=1,
     show_default=True,
-    help="How many more attempts each of them gets.",
+    help="How many more attempts each job gets.",
 )
-@click.option("--failed", is_flag=True, help="All failed jobs, instead of naming them.")
-@click.option("--type", "types", metavar="TYPE", multiple=True, help="With --failed: only these.")
+@click.option("--failed", is_flag=True, help="Requeue all failed jobs, instead of IDs.")
+@click.option(
+    "--type",
+    "types",
+    metavar="TYPE",
+    multiple=True,
+    help="With --failed: only jobs of this type; can be repeated.",
+)
 @click.option("--yes", is_flag=True, help="With --failed: do not ask.")
 @json_option
 @dsn_option
@@ -40,23 +47,23 @@ def requeue(
     as_json: bool,
     dsn: str | None,
 ) -> None:
-    """Give failed or cancelled jobs another chance.
+    """Run failed or cancelled jobs again.
 
-    They keep their payload, their events and the errors they had. Exit code 1 when one of
-    them was neither failed nor cancelled, 3 when there is no such job.
+    They keep their payload, their events and their errors. Exit code 1 if a job was neither failed
+    nor cancelled, 3 if a job does not exist.
     """
     if bool(ids) == failed:
-        raise click.UsageError("name the jobs, or say --failed for all failed ones")
+        raise click.UsageError("name the jobs, or use --failed for all failed jobs, not both")
     if types and not failed:
-        raise click.UsageError("--type goes with --failed")
+        raise click.UsageError("--type needs --failed: add it, or leave --type out")
     if failed:
         _all_failed(dsn, types, attempts, yes, as_json)
         return
 
-    async def work(queue: Queue) -> Moved:
-        return await Moved.of(queue, ids, await queue.requeue(ids, attempts))
+    async def work(queue: Queue) -> Results:
+        return await Results.collect(queue, ids, await queue.requeue(ids, attempts))
 
-    show_moved(ground.on_queue(dsn, work), "requeued", as_json)
+    show_results(run_on_queue(dsn, work), "requeued", as_json)
 
 
 def _all_failed(
@@ -74,20 +81,21 @@ def _all_failed(
         return await requeue_failed(queue, types, attempts)
 
     if not yes:
-        found = ground.on_queue(dsn, count)
-        if found and not click.confirm(f"Requeue {words.jobs(found)}?", err=True):
+        failed = run_on_queue(dsn, count)
+        if failed and not click.confirm(f"Requeue {formatting.jobs(failed)}?", err=True):
             raise click.Abort
-    moved = ground.on_queue(dsn, work)
+    requeued = run_on_queue(dsn, work)
     if as_json:
-        ground.show_json({"requeued": moved})
+        output.show_json({"requeued": requeued})
     else:
-        ground.show(f"{words.jobs(moved)} requeued")
+        output.show(f"{formatting.jobs(requeued)} requeued")
 
 
 async def requeue_failed(queue: Queue, types: Sequence[str], attempts: int) -> int:
-    """Requeue page by page, newest first: each job once, however fast it fails again."""
-    moved, before = 0, None
-    while page := await queue.jobs(status=State.FAILED, job_type=types, before=before, limit=PAGE):
-        moved += len(await queue.requeue([job.id for job in page], attempts))
-        before = page[-1].id
-    return moved
+    """Requeue all failed jobs, each once, even if it fails again meanwhile."""
+
+    async def act(ids: list[UUID]) -> set[UUID]:
+        return await queue.requeue(ids, attempts)
+
+    wanted = Filter(status=(State.FAILED,), job_type=tuple(types))
+    return sum([done.moved async for done in act_on_matching(queue.store, wanted, act)])

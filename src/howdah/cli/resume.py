@@ -1,12 +1,14 @@
-"""howdah resume: let jobs of a paused type be claimed again."""
+"""howdah resume: resume paused job types."""
 
 from __future__ import annotations
 
 import click
 
 from howdah import Queue
-from howdah.cli import ground
+from howdah.cli import output
+from howdah.cli.exit_codes import ExitCode, exit_with
 from howdah.cli.options import dsn_option, json_option
+from howdah.cli.run_on_queue import run_on_queue
 from howdah.text.printable import one_line
 
 
@@ -17,19 +19,21 @@ from howdah.text.printable import one_line
 def resume(types: tuple[str, ...], as_json: bool, dsn: str | None) -> None:
     """Resume paused job types.
 
-    Idle workers are woken at once. Exit code 1 when one of the types was not paused.
+    Idle workers start on their jobs at once. Exit code 1 if a type was not paused.
     """
 
     async def work(queue: Queue) -> dict[str, bool]:
         return {job_type: await queue.resume(job_type) for job_type in types}
 
-    done = ground.on_queue(dsn, work)
+    resumed = run_on_queue(dsn, work)
     if as_json:
-        ground.show_json({"resumed": [t for t, changed in done.items() if changed]})
+        output.show_json({"resumed": [t for t, changed in resumed.items() if changed]})
     else:
-        for job_type, changed in done.items():
+        for job_type, changed in resumed.items():
             if changed:
-                ground.show(f"{one_line(job_type)} resumed")
+                output.show(f"{one_line(job_type)} resumed")
             else:
-                ground.complain(f"{one_line(job_type)} was not paused")
-    ground.leave(ground.Exit.OK if all(done.values()) else ground.Exit.FAILED)
+                output.error(
+                    f"{one_line(job_type)} was not paused: `howdah pause` lists the paused types"
+                )
+    exit_with(ExitCode.OK if all(resumed.values()) else ExitCode.FAILED)

@@ -1,4 +1,4 @@
-"""howdah show: everything that is known about one job."""
+"""howdah show: show everything about one job."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from howdah import Queue
-from howdah.cli import ground, words
+from howdah.cli import formatting, output
 from howdah.cli.options import dsn_option, json_option, part_of_job_id
+from howdah.cli.run_on_queue import run_on_queue
 from howdah.job import Job
 from howdah.observe.short_id import find_one
-from howdah.observe.wording import priority
 from howdah.text.printable import clean, one_line
+from howdah.text.wording import priority
 
 
 @click.command()
@@ -28,19 +29,19 @@ from howdah.text.printable import clean, one_line
 def show(id: str, as_json: bool, dsn: str | None) -> None:
     """Show everything about one job.
 
-    Its state, its payload and result, and the error and traceback of each attempt. A part of the
-    id is enough, six digits or more of its beginning or its end, where only one job has it; ends
-    are looked for among the newest jobs.
+    Prints its state, its payload and result, and the error and traceback of each attempt. A part
+    of the id is enough: six or more digits of its beginning or its end, if only one job has them.
+    An end is searched for among the newest jobs only.
     """
 
     async def work(queue: Queue) -> Job:
         return await queue.get(await find_one(queue.store, id))
 
-    job = ground.on_queue(dsn, work)
+    job = run_on_queue(dsn, work)
     if as_json:
-        ground.show_json(job)
+        output.show_json(job)
     else:
-        ground.show(Group(*_sections(job)))
+        output.show(Group(*_sections(job)))
 
 
 def _sections(job: Job) -> Generator[RenderableType]:
@@ -48,7 +49,7 @@ def _sections(job: Job) -> Generator[RenderableType]:
     yield from _json("payload", job.data)
     if job.result is not None:
         yield from _json("result", job.result)
-    if _as_written_by_us(job.errors):
+    if _is_error_list(job.errors):
         for entry in job.errors:
             yield from _error(entry)
     else:
@@ -64,9 +65,9 @@ def _facts(job: Job) -> Table:
     facts.add_column(overflow="fold")
     facts.add_row("id", str(job.id))
     facts.add_row("type", one_line(job.job_type))
-    facts.add_row("status", words.status(job.status))
+    facts.add_row("status", formatting.status(job.status))
     facts.add_row("priority", priority(job.priority))
-    facts.add_row("progress", words.progress(job) or "0%")
+    facts.add_row("progress", formatting.progress(job) or "0%")
     facts.add_row("attempts", f"{job.attempts} of {job.max_attempts}")
     facts.add_row("events", f"{job.events_count:,}")
     if job.worker_id is not None:
@@ -79,21 +80,21 @@ def _facts(job: Job) -> Table:
         ("ended", job.completed_at),
     ):
         if at is not None:
-            facts.add_row(name, words.moment(at))
+            facts.add_row(name, formatting.moment(at))
     if job.started_at is not None and job.completed_at is not None:
-        facts.add_row("took", words.length(job.completed_at - job.started_at))
+        facts.add_row("took", formatting.length(job.completed_at - job.started_at))
     return facts
 
 
 def _json(title: str, value: object) -> Generator[RenderableType]:
-    """Lay out JSON as it is written, in colours where there are any."""
+    """Format JSON, with colours on a terminal."""
     yield Text()
     yield Text(title, style="bold")
-    yield Padding(JSONHighlighter()(ground.json_text(value)), (0, 0, 0, 2))
+    yield Padding(JSONHighlighter()(output.json_text(value)), (0, 0, 0, 2))
 
 
-def _as_written_by_us(errors: Any) -> bool:
-    """Whether these are a list of objects: a plain INSERT may have put anything there."""
+def _is_error_list(errors: Any) -> bool:
+    """Tell whether this is a list of objects: a plain INSERT may have stored anything."""
     return isinstance(errors, list) and all(
         isinstance(entry, dict) for entry in cast("list[Any]", errors)
     )
@@ -108,5 +109,5 @@ def _error(entry: dict[str, Any]) -> Generator[RenderableType]:
     )
     yield Padding(Text(clean(str(entry.get("error", ""))), style="red"), (0, 0, 0, 2))
     if entry.get("traceback"):
-        said = clean(str(entry["traceback"]).rstrip())
-        yield Padding(Text(said, style="dim", overflow="fold"), (0, 0, 0, 2))
+        traceback = clean(str(entry["traceback"]).rstrip())
+        yield Padding(Text(traceback, style="dim", overflow="fold"), (0, 0, 0, 2))

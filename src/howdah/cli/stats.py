@@ -1,4 +1,4 @@
-"""howdah stats: how many jobs stand how, and who works."""
+"""howdah stats: count jobs by type and state, and list the workers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from howdah import Queue
-from howdah.cli import ground, words
+from howdah.cli import formatting, output
 from howdah.cli.options import dsn_option, json_option
+from howdah.cli.run_on_queue import run_on_queue
+from howdah.observe.workers import WorkerHealth
 from howdah.states import State
-from howdah.store.ask import WorkerHealth
 from howdah.text.printable import one_line
 
 Counts = Mapping[str, Mapping[State, int]]
@@ -24,25 +25,25 @@ Counts = Mapping[str, Mapping[State, int]]
 def stats(as_json: bool, dsn: str | None) -> None:
     """Count jobs by type and state, and list the workers.
 
-    Costs the same however long the history is.
+    The cost does not depend on the length of the history.
     """
 
     async def work(queue: Queue) -> tuple[Counts, list[WorkerHealth]]:
         return await queue.counts(), await queue.workers()
 
-    counts, workers = ground.on_queue(dsn, work)
+    counts, workers = run_on_queue(dsn, work)
     if as_json:
-        ground.show_json({"jobs": counts, "workers": [_fields(one) for one in workers]})
+        output.show_json({"jobs": counts, "workers": [_fields(worker) for worker in workers]})
         return
-    ground.show(counts_table(counts) if counts else "no jobs yet")
-    ground.show("")
-    ground.show(workers_table(workers) if workers else "no workers")
+    output.show(counts_table(counts) if counts else "no jobs yet")
+    output.show("")
+    output.show(workers_table(workers) if workers else "no workers")
 
 
 def counts_table(counts: Counts) -> Table:
-    """Lay out counts by type and state, with a sum below."""
+    """Make a table of the counts by type and state, with their sums."""
     headings = [state.upper() for state in State]
-    table = ground.table("TYPE", *headings, right=tuple(headings))
+    table = output.table("TYPE", *headings, right=tuple(headings))
     for job_type in sorted(counts):
         table.add_row(one_line(job_type), *_cells(counts[job_type]))
     if len(counts) > 1:
@@ -53,7 +54,7 @@ def counts_table(counts: Counts) -> Table:
 
 def _cells(counted: Mapping[State, int]) -> list[Text]:
     return [
-        Text(f"{counted[state]:,}", style=words.STYLES[state])
+        Text(f"{counted[state]:,}", style=formatting.STYLES[state])
         if counted.get(state)
         else Text("·", style="dim")
         for state in State
@@ -61,24 +62,27 @@ def _cells(counted: Mapping[State, int]) -> list[Text]:
 
 
 def workers_table(workers: Sequence[WorkerHealth]) -> Table:
-    """Lay out who is alive and what each holds."""
-    table = ground.table("WORKER", "STATE", "HOLDS", "SLOTS", "UP FOR", right=("HOLDS", "SLOTS"))
-    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"  # an id is never cut
-    for one in workers:
+    """Make a table of the workers and what each holds."""
+    table = output.table("WORKER", "STATE", "HOLDS", "SLOTS", "UP FOR", right=("HOLDS", "SLOTS"))
+    table.columns[0].no_wrap, table.columns[0].overflow = (
+        False,
+        "fold",
+    )  # an id is always shown in full
+    for worker in workers:
         state = (
             Text("alive", style="green")
-            if one.alive
-            else Text(f"silent for {words.length(one.silent_for)}", style="bold red")
+            if worker.alive
+            else Text(f"silent for {formatting.length(worker.silent_for)}", style="bold red")
         )
         table.add_row(
-            one_line(one.id),
+            one_line(worker.id),
             state,
-            str(one.holds),
-            str(one.info.get("slots", "")),
-            words.length(one.beat_at - one.started_at),
+            str(worker.holds),
+            str(worker.info.get("slots", "")),
+            formatting.length(worker.beat_at - worker.started_at),
         )
     return table
 
 
-def _fields(one: WorkerHealth) -> dict[str, object]:
-    return {**one._asdict(), "silent_for": round(one.silent_for.total_seconds(), 3)}
+def _fields(worker: WorkerHealth) -> dict[str, object]:
+    return {**worker._asdict(), "silent_for": round(worker.silent_for.total_seconds(), 3)}

@@ -1,4 +1,4 @@
-"""howdah top: the queue in a terminal, live, with keys to steer it."""
+"""howdah top: show the queue live in a terminal."""
 
 from __future__ import annotations
 
@@ -9,41 +9,45 @@ import sys
 import click
 
 from howdah import Queue
-from howdah.cli import ground
-from howdah.cli.ground import Exit
+from howdah.cli import output
+from howdah.cli.exit_codes import ExitCode, exit_with
 from howdah.cli.options import dsn_option
+from howdah.cli.run_on_queue import run_on_queue
 
 
 @click.command()
-@click.option("--read-only", is_flag=True, help="Show no keys that change something, take none.")
+@click.option("--read-only", is_flag=True, help="Disable the keys that change something.")
 @dsn_option
 def top(read_only: bool, dsn: str | None) -> None:
-    """Watch the queue live in the terminal, and steer it.
+    """Show the queue live in the terminal, with keys to change it.
 
-    Types, running jobs with their progress, workers and failures; keys to cancel, requeue, pause
-    and drain, each of which asks first. Press ? for all keys and q to leave.
+    Shows types, running jobs with their progress, workers and failures. Keys cancel, requeue,
+    pause and drain; each asks first. Press ? for all keys and q to quit.
     """
-    if (refused := _refused()) is not None:
-        ground.complain(refused)
-        ground.leave(Exit.USAGE)
+    if (reason := _cannot_run()) is not None:
+        output.error(reason)
+        exit_with(ExitCode.USAGE)
         return
     from howdah.top.app import run
 
     async def work(queue: Queue) -> None:
         await run(queue, read_only)
 
-    ground.on_queue(dsn, work)
+    run_on_queue(dsn, work)
 
 
-def _refused() -> str | None:
-    """Say what is missing: the library that draws, or a terminal to draw on."""
+def _cannot_run() -> str | None:
+    """Return what is missing: the library, or a terminal; None if nothing is."""
     try:
         missing = importlib.util.find_spec("textual") is None
-    except ValueError:  # somebody forbade the import
+    except ValueError:  # the import is blocked
         missing = True
     if missing:
         return "`howdah top` needs one more package: pip install 'howdah[tui]'"
-    terminal = all(one.isatty() for one in (sys.stdin, sys.stdout, sys.stderr))
+    terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     if not terminal or os.environ.get("TERM") == "dumb":
-        return "this is no terminal: see `howdah stats` and `howdah jobs`, with --json for programs"
+        return (
+            "`howdah top` needs a terminal: use `howdah stats` or `howdah jobs`, "
+            "with --json in programs"
+        )
     return None

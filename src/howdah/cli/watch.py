@@ -1,9 +1,7 @@
-"""howdah watch: follow one job to its end.
+"""howdah watch: follow one job until it ends.
 
-Comes after  client/follow.py, which hears of every change
-
-On a terminal: a bar with stage, rate and time left, emitted events above it. In a pipe: a line
-per change. With --json: one JSON document per line. All three read the same events.
+On a terminal it shows a bar with stage, rate and time left, and emitted events above it. In a
+pipe it prints a line per change, with --json one JSON document per line.
 """
 
 from __future__ import annotations
@@ -22,13 +20,15 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn
 from rich.text import Text
 
 from howdah import Queue
-from howdah.cli import ground, words
-from howdah.cli.ground import Exit
+from howdah.cli import formatting, output
+from howdah.cli.exit_codes import ExitCode, exit_with
 from howdah.cli.options import dsn_option, job_id, json_option
+from howdah.cli.run_on_queue import run_on_queue
 from howdah.events import Emitted, Ended, Event, Progressed
 from howdah.job import Job
 from howdah.states import State
 from howdah.text.printable import clean, one_line
+from howdah.text.wording import progress_rate
 
 
 @click.command()
@@ -39,55 +39,55 @@ from howdah.text.printable import clean, one_line
     metavar="N",
     default=0,
     show_default=True,
-    help="Skip events up to this number: go on where you stopped.",
+    help="Skip events up to this number, to continue where you stopped.",
 )
 @json_option
 @dsn_option
 def watch(id: UUID, after: int, as_json: bool, dsn: str | None) -> None:
-    """Follow one job to its end.
+    """Follow one job until it ends.
 
-    Shows its progress with stage, rate and time left, and what it emits. Exit code 0 when it
-    completed, 1 when it failed or was cancelled. Ctrl-C stops the watching, not the job.
+    Shows its progress with stage, rate and time left, and the events that it emits. Exit code 0
+    if it completed, 1 if it failed or was cancelled. Ctrl-C ends this command, not the job.
     """
-    seen = after
+    last_event = after
 
     async def work(queue: Queue) -> State:
-        nonlocal seen
+        nonlocal last_event
         job = await queue.get(id)
         ended = job.status
         view = _view(job, as_json)
         with view.open():
             async for event in queue.handle(id).events(after):
-                view.tell(event)
+                view.show(event)
                 if isinstance(event, Emitted):
-                    seen = event.number
+                    last_event = event.number
                 elif isinstance(event, Ended):
                     ended = event.status
         return ended
 
     try:
-        ended = ground.on_queue(dsn, work)
+        ended = run_on_queue(dsn, work)
     except KeyboardInterrupt:
-        ground.remark(f"the job goes on; come back with: howdah watch {id} --after {seen}")
+        output.note(f"the job goes on; to continue: howdah watch {id} --after {last_event}")
         raise
-    ground.leave(Exit.OK if ended is State.COMPLETED else Exit.FAILED)
+    exit_with(ExitCode.OK if ended is State.COMPLETED else ExitCode.FAILED)
 
 
 class View(Protocol):
-    """A way to look at what happens."""
+    """A way to show the events of a job."""
 
     def open(self) -> AbstractContextManager[Any]: ...
-    def tell(self, event: Event) -> None: ...
+    def show(self, event: Event) -> None: ...
 
 
 def _view(job: Job, as_json: bool) -> View:
     if as_json:
         return JsonLines()
-    return Bar(job) if ground.screen().is_terminal else Lines()
+    return Bar(job) if output.console().is_terminal else Lines()
 
 
-class Pace:
-    """How fast one attempt goes, by what was seen of it."""
+class ProgressRate:
+    """How fast one attempt makes progress."""
 
     def __init__(self) -> None:
         self._attempt: int = -1
@@ -95,7 +95,7 @@ class Pace:
         self.rate: float = 0.0  # percent per second
         self.left: timedelta | None = None
 
-    def see(self, event: Progressed, now: float) -> None:
+    def add(self, event: Progressed, now: float) -> None:
         began, percent = self._first
         if event.attempt != self._attempt or event.percent < percent:
             self._attempt = event.attempt
@@ -108,8 +108,7 @@ class Pace:
     def __str__(self) -> str:
         if self.left is None:
             return ""
-        rate = f"{self.rate:.1f}%/s" if self.rate >= 0.1 else f"{self.rate * 60:.1f}%/min"
-        return f"{rate}, {words.length(self.left)} left"
+        return f"{progress_rate(self.rate)}, {formatting.length(self.left)} left"
 
 
 class JsonLines:
@@ -118,8 +117,8 @@ class JsonLines:
     def open(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
-    def tell(self, event: Event) -> None:
-        ground.show_json_line(
+    def show(self, event: Event) -> None:
+        output.show_json_line(
             {"event": type(event).__name__.lower(), **msgspec.structs.asdict(event)}
         )
 
@@ -128,38 +127,38 @@ class Lines:
     """One plain line per change."""
 
     def __init__(self) -> None:
-        self._pace = Pace()
+        self._rate = ProgressRate()
 
     def open(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
-    def tell(self, event: Event) -> None:
+    def show(self, event: Event) -> None:
         match event:
             case Progressed():
-                self._pace.see(event, time.monotonic())
+                self._rate.add(event, time.monotonic())
                 stage = one_line(event.stage or "")
-                parts = [event.status, f"{event.percent:>3}%", stage, str(self._pace)]
-                ground.show("  ".join(part for part in parts if part))
+                parts = [event.status, f"{event.percent:>3}%", stage, str(self._rate)]
+                output.show("  ".join(part for part in parts if part))
             case Emitted():
-                ground.show(_emitted(event))
+                output.show(_emitted(event))
             case Ended():
-                ground.show(_ended(event))
+                output.show(_ended(event))
             case _:
                 assert_never(event)
 
 
 class Bar:
-    """A live bar, and everything else above it."""
+    """A live bar; emitted events are printed above it."""
 
     def __init__(self, job: Job) -> None:
-        self._pace = Pace()
+        self._rate = ProgressRate()
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=None),
             TextColumn("{task.percentage:>3.0f}%"),
             _Stage(),
-            console=ground.screen(),
+            console=output.console(),
             expand=True,
         )
         self._task = self._progress.add_task(
@@ -172,18 +171,18 @@ class Bar:
         with self._progress:
             yield
         if self._end is not None:
-            ground.show(_ended(self._end))
+            output.show(_ended(self._end))
 
-    def tell(self, event: Event) -> None:
+    def show(self, event: Event) -> None:
         match event:
             case Progressed():
-                self._pace.see(event, time.monotonic())
+                self._rate.add(event, time.monotonic())
                 stage = one_line(event.stage or "") or event.status
-                pace = "" if event.status.finished else str(self._pace)
+                rate = "" if event.status.finished else str(self._rate)
                 self._progress.update(
                     self._task,
                     completed=event.percent,
-                    stage="  ".join(part for part in (stage, pace) if part),
+                    stage="  ".join(part for part in (stage, rate) if part),
                     status=event.status,
                 )
             case Emitted():
@@ -201,7 +200,7 @@ class _Stage(TextColumn):
         super().__init__("")
 
     def render(self, task: Task) -> Text:
-        return Text(task.fields["stage"], style=words.STYLES[task.fields["status"]])
+        return Text(task.fields["stage"], style=formatting.STYLES[task.fields["status"]])
 
 
 def _emitted(event: Emitted) -> RenderableType:
@@ -216,9 +215,9 @@ def _emitted(event: Emitted) -> RenderableType:
 
 
 def _ended(event: Ended) -> Text:
-    line = words.status(event.status)
+    line = formatting.status(event.status)
     if event.status is not State.COMPLETED:
-        line.append(f": {clean(event.error or 'no error was left')}", style="default")
+        line.append(f": {clean(event.error or 'no error was recorded')}", style="default")
     elif event.result is not None:
         result = msgspec.json.encode(event.result).decode()
         line.append(f": {one_line(result)}", style="default")

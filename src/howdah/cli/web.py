@@ -1,4 +1,4 @@
-"""howdah web: the dashboard, on this machine or behind a password."""
+"""howdah web: serve the dashboard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from howdah import Queue
-from howdah.cli import ground
+from howdah.cli import output
 from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option, port_option
 from howdah.errors import BadInput
@@ -21,40 +21,48 @@ if TYPE_CHECKING:
     from howdah.web import Access, OneTimeLink
 
 PASSWORD = "HOWDAH_WEB_PASSWORD"  # noqa: S105 - the name of a variable
-MISSING = "the dashboard needs its extra: pip install 'howdah[web]'"
+MISSING_EXTRA = "the dashboard needs more packages: pip install 'howdah[web]'"
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @port_option
-@click.option("--user", default="admin", show_default=True, help="The name beside the password.")
+@click.option(
+    "--user", default="admin", show_default=True, help="The user name that goes with the password."
+)
 @click.option(
     "--password-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help=f"Let in whoever knows the password in this file. [or: {PASSWORD}]",
+    help=f"A file with the password for logging in. [or: {PASSWORD}]",
 )
 @click.option(
     "--trust-header",
     metavar="NAME",
-    help="Let in whom a proxy names in this header, such as X-Forwarded-User.",
+    help="A header in which a proxy names the user, such as X-Forwarded-User.",
 )
 @click.option(
     "--trust-proxy",
     metavar="ADDRESS",
     multiple=True,
-    help="A proxy's address or network: its --trust-header and X-Forwarded-For count.",
+    help="The address or network of a proxy whose --trust-header and X-Forwarded-For are trusted; "
+    "can be repeated.",
 )
 @click.option(
     "--allow-host",
     metavar="NAME",
     multiple=True,
-    help="A name that browsers may call this server by; beside localhost when bound to it.",
+    help="A host name that browsers may use for this server, besides localhost; can be repeated.",
 )
-@click.option("--read-only", is_flag=True, help="Show everything, change nothing.")
+@click.option("--read-only", is_flag=True, help="Disable every action that changes something.")
 @click.option(
-    "--redact", metavar="KEY", multiple=True, help="Never show values under this payload key."
+    "--redact",
+    metavar="KEY",
+    multiple=True,
+    help="Never show the values of this payload key; can be repeated.",
 )
-@click.option("--prefix", default="", metavar="PATH", help="The path that a proxy serves it below.")
+@click.option(
+    "--prefix", default="", metavar="PATH", help="The path at which a proxy serves the dashboard."
+)
 @log_level_option
 @log_json_option
 @dsn_option
@@ -75,13 +83,13 @@ def web(
 ) -> None:
     """Serve the dashboard.
 
-    On this machine it prints a link that opens it once. Anywhere else it needs to know who comes:
-    a password, or a proxy that has asked already. HOWDAH_WEB_TOKEN lets programs in.
+    On a loopback address it prints a link that works once. On any other address it needs a
+    password, or a proxy that authenticates. Programs use the token in HOWDAH_WEB_TOKEN.
 
-    Every action leaves a line in the log, with who did it. SIGTERM or Ctrl-C ends it.
+    Every action is logged with the user who did it. SIGTERM or Ctrl-C stops the server.
     """
     log_to_stderr(log_level, log_json)
-    serve = loaded_serve()
+    serve = load_serve()
     serve(
         Queue(dsn),
         access(host, user, _password(password_file), trust_header, trust_proxy),
@@ -92,16 +100,16 @@ def web(
         redact=redact,
         prefix=checked_prefix(prefix),
         proxies=trust_proxy,
-        say=ground.remark,
+        say=output.note,
     )
 
 
-def loaded_serve() -> Callable[..., None]:
-    """Return what serves the dashboard; say in one line what is missing."""
+def load_serve() -> Callable[..., None]:
+    """Import the function that serves the dashboard; raises BadInput if the extra is missing."""
     try:
         from howdah.web.serve import serve
     except ModuleNotFoundError:
-        raise BadInput(MISSING) from None
+        raise BadInput(MISSING_EXTRA) from None
     return serve
 
 
@@ -112,19 +120,19 @@ def access(
     header: str | None,
     proxies: tuple[str, ...],
 ) -> Access | OneTimeLink:
-    """Say who may enter; refuse to let in anybody from anywhere."""
+    """Choose how users authenticate; other machines are never let in without a credential."""
     from howdah.web import OneTimeLink, Password, TrustedHeader
 
     if header is not None and password is not None:
-        raise BadInput("give a password or a trusted header, not both")
+        raise BadInput("a password and --trust-header exclude each other: use only one of them")
     if header is not None:
         return TrustedHeader(header, proxies)
     if password is not None:
         return Password(password, user)
     if not is_loopback(host):
         raise BadInput(
-            f"{host} can be reached from other machines: say who may enter with {PASSWORD} or "
-            "--password-file, or with --trust-header and --trust-proxy"
+            f"other machines can reach {host}: set a password with {PASSWORD} or --password-file, "
+            "or use --trust-header and --trust-proxy"
         )
     return OneTimeLink()
 
@@ -136,16 +144,16 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def checked_prefix(said: str) -> str:
-    """Return a prefix with a slash before it and none behind it; none is empty."""
-    prefix = said.strip("/")
+def checked_prefix(path: str) -> str:
+    """Return the prefix with a leading and without a trailing slash; no prefix is empty."""
+    prefix = path.strip("/")
     if not re.fullmatch(r"[\w.~/-]*", prefix, re.ASCII):
-        raise BadInput(f"{said!r} is not a path that a link can begin with: write /queue")
+        raise BadInput(f"--prefix {path!r} is not a path: write such as /queue")
     return f"/{prefix}" if prefix else ""
 
 
 def _hosts(host: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-    """Say by which names browsers may call us: a page elsewhere may call this machine anything."""
+    """Return the host names that browsers may use: this prevents DNS rebinding."""
     if is_loopback(host):
         return ("localhost", "127.0.0.1", "[::1]", host, *allowed)
     return allowed or ("*",)

@@ -1,4 +1,4 @@
-"""howdah why: why a job, or a type of jobs, does not run."""
+"""howdah why: say why a job, or a job type, does not run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from uuid import UUID
 import click
 
 from howdah import Queue, observe
-from howdah.cli import ground
-from howdah.cli.ground import Exit
+from howdah.cli import output
+from howdah.cli.exit_codes import ExitCode, exit_with
 from howdah.cli.options import dsn_option, json_option
+from howdah.cli.run_on_queue import run_on_queue
 from howdah.observe import Why, short_id
 from howdah.text.printable import clean
 
@@ -19,12 +20,11 @@ from howdah.text.printable import clean
 @json_option
 @dsn_option
 def why(id_or_type: str, as_json: bool, dsn: str | None) -> None:
-    """Say why a job, or a type of jobs, does not run.
+    """Say why a job, or a job type, does not run.
 
-    One sentence: not due yet, paused, no worker knows the type, all slots busy, behind others,
-    waiting for a retry, running, or how it ended. Exit code 0 when it goes on by itself or has
-    completed, 1 when it stays like this until somebody does something, 3 when there is no such
-    job.
+    Prints one sentence: not due yet, paused, no worker for the type, all slots busy, other jobs
+    first, waiting for a retry, running, or how it ended. Exit code 0 if it continues by itself
+    or has completed, 1 if you have to do something, 3 if the job does not exist.
     """
 
     async def work(queue: Queue) -> Why:
@@ -33,20 +33,20 @@ def why(id_or_type: str, as_json: bool, dsn: str | None) -> None:
             return await queue.why(id)
         return await observe.why_type(queue.store, id_or_type)
 
-    answer = ground.on_queue(dsn, work)
+    answer = run_on_queue(dsn, work)
     if as_json:
-        ground.show_json(answer)
+        output.show_json(answer)
     else:
-        ground.show(clean(answer.sentence))
-    ground.leave(Exit.FAILED if answer.needs_a_person else Exit.OK)
+        output.show(clean(answer.sentence))
+    exit_with(ExitCode.FAILED if answer.needs_a_person else ExitCode.OK)
 
 
 async def _job_id(queue: Queue, text: str) -> UUID | None:
-    """Read an id, or a part of one as lists show it; whatever is none names a type."""
+    """Parse an id, or a part of one as lists show it; None if the text names a type."""
     try:
         return UUID(text)
     except ValueError:
-        found = await short_id.find(queue.store, text)
-    if found is None or not (found.ids or found.marked):  # hex digits may be the name of a type
+        matches = await short_id.find(queue.store, text)
+    if matches is None or not (matches.ids or matches.marked):  # hex digits may name a type
         return None
-    return short_id.only(found, text)
+    return short_id.only(matches, text)

@@ -1,10 +1,8 @@
-"""howdah worker: work on the jobs of a queue until told to stop.
+"""howdah worker: run the jobs of a queue until a signal or a drain stops it.
 
-Comes after  load.py, which finds the queue, and howdah/worker.py, which does the work
-
-The first SIGTERM or Ctrl-C lets running jobs end within the grace period; a second one hands
-them back at once. Either way nothing is lost, and the exit code is 0. What handlers do cannot
-keep the process alive: see forced_exit.py.
+The first SIGTERM or Ctrl-C lets running jobs end within the grace period; a second one hands them
+back at once. In both cases no job is lost, and the exit code is 0. Handlers cannot keep the
+process alive: see forced_exit.py.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ import click
 
 from howdah import Queue, Worker
 from howdah.cli.forced_exit import ForcedExit
-from howdah.cli.health import answering
+from howdah.cli.health import serve_probes
 from howdah.cli.load import load_queue
 from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
 from howdah.cli.options import dsn_option, duration
@@ -28,41 +26,43 @@ from howdah.client.loop import new_event_loop
 from howdah.errors import BadInput
 from howdah.store.dsn import find_dsn, without_password
 
-AT_LEAST_1 = click.IntRange(min=1, max=10_000)
+FROM_1_TO_10000 = click.IntRange(min=1, max=10_000)
 
 
 @click.command()
 @click.argument("target", metavar="MODULE:QUEUE")
 @click.option(
     "--concurrency",
-    type=AT_LEAST_1,
+    type=FROM_1_TO_10000,
     metavar="N",
     default=100,
     show_default=True,
-    help="Jobs at once.",
+    help="How many jobs run at once.",
 )
-@click.option("--types", metavar="A,B", help="Only these job types.  [default: all it knows]")
+@click.option(
+    "--types", metavar="A,B", help="Run only these job types.  [default: all of the queue]"
+)
 @click.option(
     "--threads",
-    type=AT_LEAST_1,
+    type=FROM_1_TO_10000,
     metavar="N",
     default=16,
     show_default=True,
-    help="Jobs at once of those that run in threads, plain functions.",
+    help="How many jobs run at once in threads: those of plain functions.",
 )
 @click.option(
     "--processes",
-    type=AT_LEAST_1,
+    type=FROM_1_TO_10000,
     metavar="N",
-    help='Processes for jobs with run="process".  [default: one per core]',
+    help='How many processes run jobs with run="process".  [default: one per core]',
 )
 @click.option(
     "--batch-size",
-    type=AT_LEAST_1,
+    type=FROM_1_TO_10000,
     metavar="N",
     default=2000,
     show_default=True,
-    help="Jobs per claim.",
+    help="How many jobs one claim takes at most.",
 )
 @click.option(
     "--grace",
@@ -70,7 +70,7 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     metavar="DURATION",
     default="30s",
     show_default=True,
-    help="How long running jobs may take to end when the worker is told to stop.",
+    help="How long running jobs may go on when the worker has to stop.",
 )
 @click.option(
     "--silent-after",
@@ -78,7 +78,7 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     metavar="DURATION",
     default="15s",
     show_default=True,
-    help="How long this worker may be silent before others take its jobs.",
+    help="How long this worker may send no beat before others take its jobs.",
 )
 @click.option(
     "--stale-after",
@@ -86,7 +86,7 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     metavar="DURATION",
     default="5m",
     show_default=True,
-    help="How long foreign workers, which never beat, may hold a job.",
+    help="How long foreign workers, which send no beats, may hold a job.",
 )
 @click.option(
     "--poll",
@@ -94,26 +94,26 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     metavar="DURATION",
     default="1s",
     show_default=True,
-    help="How often to look for jobs nobody announced.",
+    help="How often to check for jobs without a notification.",
 )
 @click.option(
     "--listen-dsn",
     metavar="DSN",
-    help="Where to be told of new jobs, if a pooler such as PgBouncer answers at --dsn.  "
+    help="A direct connection for LISTEN, if --dsn leads to a pooler such as PgBouncer.  "
     "[default: HOWDAH_LISTEN_DSN]",
 )
 @click.option(
     "--health-port",
     type=click.IntRange(min=0, max=65535),
     metavar="PORT",
-    help="Answer GET /healthz and /readyz here.  [default: nowhere]",
+    help="The port for GET /healthz and /readyz.  [default: none]",
 )
 @click.option(
     "--health-host",
     metavar="ADDRESS",
     default="127.0.0.1",
     show_default=True,
-    help="At which address; 0.0.0.0 for probes from other machines.",
+    help="The address for --health-port; 0.0.0.0 for probes from other machines.",
 )
 @click.option(
     "--health-stuck-after",
@@ -121,9 +121,11 @@ AT_LEAST_1 = click.IntRange(min=1, max=10_000)
     metavar="DURATION",
     default="5m",
     show_default=True,
-    help="How long a handler may block the event loop before /healthz says so.",
+    help="How long a handler may block the event loop before /healthz answers 503.",
 )
-@click.option("--log-jobs", is_flag=True, help="Log a line for each job that ends, also well.")
+@click.option(
+    "--log-jobs", is_flag=True, help="Log a line for each job that ends, also if it completed."
+)
 @log_level_option
 @log_json_option
 @dsn_option
@@ -147,34 +149,34 @@ def worker(
     log_json: bool,
     dsn: str | None,
 ) -> None:
-    """Work on jobs until told to stop.
+    """Run jobs until a signal or a drain stops it.
 
-    MODULE:QUEUE is a module, found from the current directory, and the Queue in it:
+    MODULE:QUEUE names a module, searched for in the current directory, and the Queue in it:
 
     \b
         howdah worker app:queue --concurrency 20
 
-    SIGTERM or Ctrl-C: claims no more, lets running jobs end within the grace period, hands
-    the rest back. Twice: hands everything back at once. The process ends then, whatever the
-    handlers do.
+    On SIGTERM or Ctrl-C it claims no more jobs, lets running jobs end within the grace period, and
+    releases the rest. On a second signal it releases everything at once. Then the process ends,
+    whatever the handlers do.
     """  # noqa: D301 - \b keeps click from rewrapping
     log_to_stderr(log_level, log_json)
     if dsn is not None:
-        os.environ["HOWDAH_DSN"] = dsn  # for the Queue() in the module that is imported now
+        os.environ["HOWDAH_DSN"] = dsn  # for the Queue() in the module, which is imported next
     if listen_dsn is not None:
         os.environ["HOWDAH_LISTEN_DSN"] = listen_dsn
     queue = load_queue(target)
     if dsn is not None and queue.store.shown_dsn != _shown(dsn):
         raise BadInput(
-            f"{target} is made with a DSN of its own, {queue.store.shown_dsn}; "
-            "make it with Queue() to choose the database with --dsn"
+            f"{target} has its own DSN, {queue.store.shown_dsn}: make it with Queue() to choose "
+            "the database with --dsn"
         )
     if listen_dsn is not None and queue.store.shown_listen_dsn != _shown(listen_dsn):
         raise BadInput(
-            f"{target} is made with a DSN of its own; "
-            "make it with Queue() to choose where to listen with --listen-dsn"
+            f"{target} has its own DSN: make it with Queue() to choose the connection for LISTEN "
+            "with --listen-dsn"
         )
-    made = queue.worker(
+    new_worker = queue.worker(
         concurrency=concurrency,
         job_types=None if types is None else [name.strip() for name in types.split(",")],
         threads=threads,
@@ -187,16 +189,16 @@ def worker(
         log_jobs=log_jobs,
     )
     health = partial(
-        answering,
-        made,
+        serve_probes,
+        new_worker,
         health_host,
         health_port,
         silent_after=silent_after,
         stuck_after=health_stuck_after,
     )
-    end = ForcedExit(grace.total_seconds(), made.types_at_work)
-    with asyncio.Runner(loop_factory=new_event_loop) as runner, end:
-        runner.run(_work(queue, made, end, health))
+    forced_exit = ForcedExit(grace.total_seconds(), new_worker.types_at_work)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner, forced_exit:
+        runner.run(_work(queue, new_worker, forced_exit, health))
 
 
 def _shown(dsn: str) -> str:
@@ -205,22 +207,22 @@ def _shown(dsn: str) -> str:
 
 async def _work(
     queue: Queue,
-    made: Worker,
-    end: ForcedExit,
+    worker: Worker,
+    forced_exit: ForcedExit,
     health: Callable[[], AbstractAsyncContextManager[None]],
 ) -> None:
     task = asyncio.current_task()
     assert task is not None
-    stop: Callable[[], object] = task.cancel  # nothing to drain before the worker has started
+    stop: Callable[[], object] = task.cancel  # until the worker has started
 
-    def told() -> None:
+    def on_signal() -> None:
         stop()
 
-    end.listen(told)
+    forced_exit.listen(on_signal)
     try:
-        async with health(), queue, made:
-            stop = made.shut_down
-            await made.stopping()
-            end.stop()
+        async with health(), queue, worker:
+            stop = worker.shut_down
+            await worker.stopping()
+            forced_exit.stop()
     except asyncio.CancelledError:
         return

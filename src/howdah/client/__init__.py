@@ -1,12 +1,13 @@
-"""Client: what people import and call.
+"""Client: the classes that programs import and call.
 
 queue.py        the queue, async
-registry.py     which function does which type of job
+registry.py     the functions of a queue by job type
 job_type.py     a registered function: enqueue, draft, options
 handle.py       one job: its result, its events, cancel
-follow.py       hears how jobs change, many over one connection
+matching.py     acts on every job that matches a filter
+follow.py       receives changes of many jobs over one connection
 sync.py         the queue without await, written by `make sync`
-sync_bridge.py  what a sync queue and everything it hands out share
+sync_bridge.py  the async queue behind a sync queue
 portal.py       the event-loop thread on which sync code runs async calls
 loop.py         the fastest event loop of this platform
 """

@@ -1,12 +1,11 @@
-"""Follow: hear how jobs fare, many of them over one connection.
+"""Follow: receive the changes of many jobs over one connection.
 
-Comes after   settle, run/   which announce what changed
+Comes after   settle, run/   which notify followers
 In SQL        sql/80_observe/watch.sql, sql/25_notify/notify_followers.sql
 
-Whoever follows a job holds a `Subscription`. One task asks the database about all jobs that
-have news, in one statement, and hands every subscription the job as it stands. News comes by
-NOTIFY; a poll of everything that is followed is the safety net, and the only way where
-LISTEN cannot work.
+Each follower of a job has a `Subscription`. One task reads all changed jobs in one statement and
+delivers them to the subscriptions. NOTIFY names the changed jobs. A poll of all followed jobs
+covers lost messages; where LISTEN does not work, there is only the poll.
 """
 
 from __future__ import annotations
@@ -19,15 +18,16 @@ from uuid import UUID
 from howdah.errors import HowdahError, JobNotFound
 from howdah.job import Job
 from howdah.safe_logging import log_named
-from howdah.store import Store, ask
+from howdah.store import Store
 from howdah.store.errors import transient
 from howdah.store.listen import NEWS, Listener, named_ids
+from howdah.store.watch import watch
 
 _log = log_named("howdah.follow")
 
 BATCH = 1000
 POLL = 5.0  # seconds, while messages arrive
-POLL_DEAF = 0.5  # seconds, while they do not
+POLL_WITHOUT_LISTEN = 0.5  # seconds, while they do not
 
 
 class Subscription:
@@ -43,15 +43,13 @@ class Subscription:
         self._error: BaseException | None = None
 
     async def next(self) -> Job:
-        """Wait for news and return the job as it stands; the first call answers at once."""
+        """Wait for a change and return the job; the first call returns at once."""
         await self._changed.wait()
         self._changed.clear()
         if self._error is not None:
             raise self._error
         if self._job is None:
-            raise JobNotFound(
-                f"there is no job {self.id}: never committed, or pruned after its retention"
-            )
+            raise JobNotFound.with_id(self.id)
         return self._job
 
     def close(self) -> None:
@@ -63,7 +61,7 @@ class Subscription:
 
 
 class Follower:
-    """Everything that one queue object follows, in each event loop by itself."""
+    """All jobs that one queue object follows, separately for each event loop."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -71,35 +69,35 @@ class Follower:
 
     def subscribe(self, id: UUID) -> Subscription:
         loop = asyncio.get_running_loop()
-        here = self._loops.get(loop)
-        if here is None:
-            for other in [other for other in self._loops if other.is_closed()]:
-                self._loops.pop(other, None)
-            here = self._loops[loop] = LoopFollower(self._store)
-        return here.subscribe(id)
+        follower = self._loops.get(loop)
+        if follower is None:
+            for closed in [other for other in self._loops if other.is_closed()]:
+                self._loops.pop(closed, None)
+            follower = self._loops[loop] = LoopFollower(self._store)
+        return follower.subscribe(id)
 
     async def close(self) -> None:
-        """End what is followed in the running event loop."""
-        here = self._loops.pop(asyncio.get_running_loop(), None)
-        if here is not None:
-            await here.close()
+        """Stop following in the running event loop."""
+        follower = self._loops.pop(asyncio.get_running_loop(), None)
+        if follower is not None:
+            await follower.close()
 
 
 class LoopFollower:
-    """Everything that is followed in one event loop."""
+    """All jobs that are followed in one event loop."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._subscriptions: defaultdict[UUID, set[Subscription]] = defaultdict(set)
-        self._news: set[UUID] = set()
-        self._has_news = asyncio.Event()
+        self._changed: set[UUID] = set()  # jobs to read
+        self._has_changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._listener = Listener(self._store, [NEWS], self._heard, self._everything_is_news)
+        self._listener = Listener(self._store, [NEWS], self._received, self._mark_all_changed)
 
     def subscribe(self, id: UUID) -> Subscription:
         subscription = Subscription(id, self)
         self._subscriptions[id].add(subscription)
-        self._tell(id)
+        self._mark_changed(id)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name="howdah-follow")
         return subscription
@@ -118,43 +116,44 @@ class LoopFollower:
                 await self._task
         await self._listener.stop()
 
-    def _tell(self, id: UUID) -> None:
-        self._news.add(id)
-        self._has_news.set()
+    def _mark_changed(self, id: UUID) -> None:
+        self._changed.add(id)
+        self._has_changed.set()
 
-    def _heard(self, _channel: str, message: str) -> None:
+    def _received(self, _channel: str, message: str) -> None:
         for id in named_ids(message):
             if id in self._subscriptions:
-                self._tell(id)
+                self._mark_changed(id)
 
-    def _everything_is_news(self) -> None:
-        self._news.update(self._subscriptions)
-        if self._news:
-            self._has_news.set()
+    def _mark_all_changed(self) -> None:
+        self._changed.update(self._subscriptions)
+        if self._changed:
+            self._has_changed.set()
 
     async def _run(self) -> None:
         await self._store.open()
         await self._listener.start()
         while True:
             try:
-                async with asyncio.timeout(POLL if self._listener.hears else POLL_DEAF):
-                    await self._has_news.wait()
+                poll = POLL if self._listener.is_listening else POLL_WITHOUT_LISTEN
+                async with asyncio.timeout(poll):
+                    await self._has_changed.wait()
             except TimeoutError:
-                self._everything_is_news()
-            self._has_news.clear()
-            ids, self._news = [id for id in self._news if id in self._subscriptions], set()
+                self._mark_all_changed()
+            self._has_changed.clear()
+            ids, self._changed = [id for id in self._changed if id in self._subscriptions], set()
             for start in range(0, len(ids), BATCH):
                 await self._refresh(ids[start : start + BATCH])
 
     async def _refresh(self, ids: list[UUID]) -> None:
         try:
-            jobs = {job.id: job for job in await ask.watch(self._store, ids)}
+            jobs = {job.id: job for job in await watch(self._store, ids)}
         except HowdahError as error:
             if transient(error):
                 _log.warning("follow.waiting jobs=%d error=%s", len(ids), error)
-                self._news.update(ids)
+                self._changed.update(ids)
                 await asyncio.sleep(0.5)
-                self._has_news.set()
+                self._has_changed.set()
                 return
             for id in ids:
                 self._deliver(id, None, error)

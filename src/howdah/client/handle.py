@@ -1,8 +1,8 @@
-"""Handle: a job that was handed over, for whoever wants to know how it goes.
+"""Handle: one job: its state, its result, its events.
 
-A handle is an id and a queue: it can be made again from the id alone, in another process, at
-another time (`queue.handle(id)`). Where the job's function is registered in this process, its
-result comes as the function's annotation says; elsewhere it is plain JSON.
+A handle is an id and a queue: another process can make it from the id alone, at any time
+(`queue.handle(id)`). If the job's function is registered in this process, the result has the type
+of the function's annotation; otherwise it is plain JSON.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from howdah.errors import JobCancelled, JobFailed, JobNotFound
 from howdah.events import Ended, Event, Progressed
 from howdah.handler import Handler
 from howdah.job import Job
+from howdah.observe.job_history import events_after
 from howdah.states import State
-from howdah.store import Store, ask
+from howdah.store import Store
 from howdah.store import settle as store_settle
 from howdah.store import upkeep as store_upkeep
+from howdah.store.watch import jobs_by_id
 from howdah.text.reasons import reason_from
 
 R = TypeVar("R")
 
 
 class Handle(Generic[R]):
-    """A job that was handed over; `R` is what its function returns."""
+    """A job that was enqueued; `R` is what its function returns."""
 
     def __init__(
         self, id: UUID, store: Store, follower: Follower, handlers: Mapping[str, Handler]
@@ -44,22 +46,20 @@ class Handle(Generic[R]):
         return f"<Handle of job {self.id}>"
 
     async def job(self) -> Job:
-        """Return the job as it stands; raises JobNotFound once it is pruned."""
-        found = await ask.jobs_by_id(self._store, [self.id])
-        if not found:
-            raise JobNotFound(
-                f"there is no job {self.id}: never committed, or pruned after its retention"
-            )
-        return found[0]
+        """Return the current state of the job; raises JobNotFound once it is pruned."""
+        jobs = await jobs_by_id(self._store, [self.id])
+        if not jobs:
+            raise JobNotFound.with_id(self.id)
+        return jobs[0]
 
     async def status(self) -> State:
         return (await self.job()).status
 
     async def result(self, timeout: timedelta | float | None = None) -> R:
-        """Wait for the end and return what the function returned, as its annotation says.
+        """Wait until the job has ended, and return its result in the type of the annotation.
 
-        Raises JobFailed, JobCancelled, JobNotFound, ResultDoesNotFit, or TimeoutError when waiting
-        took longer than `timeout`; the job itself goes on.
+        Raises JobFailed, JobCancelled, JobNotFound, ResultDoesNotFit, or TimeoutError after
+        `timeout`; the job itself goes on.
         """
         seconds = None if timeout is None else check_wait("timeout", timeout).total_seconds()
         subscription = self._follower.subscribe(self.id)
@@ -85,25 +85,25 @@ class Handle(Generic[R]):
     async def events(self, after: int = 0) -> AsyncGenerator[Event, None]:
         """Follow the job: its progress, the events above number `after`, and its end.
 
-        A follower that was cut off goes on with `after` = the number of the last event it saw.
+        To go on after an interruption, pass the number of the last event as `after`.
         """
         check_whole("after", after, 0, MOST_EVENTS)
         subscription = self._follower.subscribe(self.id)
-        seen: Progressed | None = None
+        previous: Progressed | None = None
         try:
             while True:
                 job = await subscription.next()
                 while after < job.events_count:
-                    emitted = await ask.events(self._store, self.id, after)
+                    emitted = await events_after(self._store, self.id, after)
                     for event in emitted:
                         yield event
                         after = event.number
                     if not emitted:
                         break  # the rest is pruned
-                now = Progressed(job.status, job.progress, job.current_stage, job.attempts)
-                if now != seen:
-                    seen = now
-                    yield now
+                current = Progressed(job.status, job.progress, job.current_stage, job.attempts)
+                if current != previous:
+                    previous = current
+                    yield current
                 if job.status.finished:
                     error = None if job.status is State.COMPLETED else job.last_error
                     yield Ended(job.status, job.result, error)
@@ -112,11 +112,11 @@ class Handle(Generic[R]):
             subscription.close()
 
     async def cancel(self, reason: object = "cancelled") -> bool:
-        """Cancel the job, waiting or at work; False when it had already ended."""
+        """Cancel the job if it waits or runs; False if it had ended already."""
         why = reason_from(reason) or "cancelled"
         return bool(await store_settle.cancel(self._store, [self.id], why))
 
     async def requeue(self, attempts: int = 1) -> bool:
-        """Give a failed or cancelled job more attempts; False when it is neither."""
-        more = check_whole("attempts", attempts, 1, MOST_ATTEMPTS)
-        return bool(await store_upkeep.requeue(self._store, [self.id], more))
+        """Give a failed or cancelled job more attempts; False if it is neither."""
+        check_whole("attempts", attempts, 1, MOST_ATTEMPTS)
+        return bool(await store_upkeep.requeue(self._store, [self.id], attempts))

@@ -1,8 +1,8 @@
-"""Job type: a registered function, as those see it who enqueue.
+"""Job type: a registered function, with the methods that enqueue jobs of it.
 
-`P` is the function's parameters without the context and `R` what it returns, so a wrong
-argument is an error in the editor. At run time the payload is checked against the same
-annotations, before anything is sent.
+`P` is the function's parameters without the context, and `R` is what it returns. So a type checker
+finds wrong arguments. At run time the payload is checked against the same annotations, before
+anything is sent.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from howdah.client.follow import Follower
 from howdah.client.handle import Handle
 from howdah.errors import BadInput
 from howdah.handler import Handler
-from howdah.ids import new_id
 from howdah.job import Draft
 from howdah.store import Store
+from howdah.store.ids import new_id
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,7 +37,7 @@ class QueueLike(Protocol):
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What one job may have otherwise than its type; None leaves it as it is."""
+    """Options of single jobs; None means the value of the job type."""
 
     priority: int | None = None
     run_at: datetime | None = None
@@ -47,14 +47,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobType(Generic[P, R]):
-    """A registered function, possibly with options for the next jobs of it."""
+    """A registered function, perhaps with options for its next jobs."""
 
     def __init__(self, handler: Handler, queue: QueueLike, options: Options | None = None) -> None:
         self.handler = handler
         self._queue = queue
         self._options = options = options or Options()
         rules = handler.rules
-        self._blank = enqueue.draft(  # refuses options that make no sense, once for all its jobs
+        self._template = enqueue.draft(  # checks the options once for all jobs
             handler.job_type,
             "{}",
             priority=rules.priority if options.priority is None else options.priority,
@@ -74,20 +74,20 @@ class JobType(Generic[P, R]):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function itself, to call it without any queue."""
+        """The function itself, to call it without a queue."""
         return self.handler.function
 
     @property
     def conn(self) -> Any:
-        """The caller's own connection, where `options` named one."""
+        """The caller's own connection, if `options` has one."""
         return self._options.conn
 
     def on(self, queue: QueueLike) -> JobType[P, R]:
-        """Return the same job type, handed over through another queue's connections."""
+        """Return the same job type for another queue's connections."""
         return type(self)(self.handler, queue, self._options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, here and now, without any queue."""
+        """Call the function itself, without a queue."""
         return self.handler.function(*args, **kwargs)
 
     def options(
@@ -101,32 +101,32 @@ class JobType(Generic[P, R]):
     ) -> JobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
-        Options add up: what is not given here stays as an earlier `options` said it.
-        `run_at` is an instant with a time zone, `delay` a length counted by the server.
-        `conn` is a connection or session of the caller's own: the job is then part of the
-        caller's transaction.
+        Options add up: one that is not given here keeps its value of an earlier `options` call.
+        `run_at` is an instant with a time zone; the server counts `delay` from its own clock.
+        With `conn`, a connection or session of the caller, the job is part of the caller's
+        transaction.
         """
-        said = self._options
-        if run_at is None and delay is None:  # two ways to say one thing: the last counts
-            run_at, delay = said.run_at, said.delay
-        given = Options(
-            priority=said.priority if priority is None else priority,
+        earlier = self._options
+        if run_at is None and delay is None:  # both set the time: the last call counts
+            run_at, delay = earlier.run_at, earlier.delay
+        merged = Options(
+            priority=earlier.priority if priority is None else priority,
             run_at=run_at,
             delay=delay,
-            max_attempts=said.max_attempts if max_attempts is None else max_attempts,
-            conn=said.conn if conn is None else conn,
+            max_attempts=earlier.max_attempts if max_attempts is None else max_attempts,
+            conn=earlier.conn if conn is None else conn,
         )
-        return type(self)(self.handler, self._queue, given)
+        return type(self)(self.handler, self._queue, merged)
 
     def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft:
-        """Make a job without handing it over; it knows its id."""
+        """Make a draft, to be enqueued later; it has its id already."""
         return self._draft(self.handler.encode(args, kwargs))
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
-        """Hand one job over."""
-        made = self._draft(self.handler.encode(args, kwargs))
-        await enqueue.enqueue(self._queue.store, made, self._options.conn)
-        return Handle(made.id, self._queue.store, self._queue.follower, {self.name: self.handler})
+        """Enqueue one job."""
+        draft = self._draft(self.handler.encode(args, kwargs))
+        await enqueue.enqueue(self._queue.store, draft, self._options.conn)
+        return Handle(draft.id, self._queue.store, self._queue.follower, {self.name: self.handler})
 
     @overload
     async def enqueue_many(
@@ -155,22 +155,22 @@ class JobType(Generic[P, R]):
         *,
         returning: Literal["count", "ids", "handles"] = "count",
     ) -> int | list[UUID] | list[Handle[R]]:
-        """Hand over a stream of drafts, or of plain mappings of arguments; returns the count.
+        """Enqueue a stream of drafts, or of mappings of arguments, all or none; returns the count.
 
-        All of them or none; the stream is never held as a whole. With `returning="ids"` or
-        `"handles"` those are returned, in the order of the stream, and held in memory.
+        The stream is never in memory as a whole. With `returning="ids"` or `"handles"` it returns
+        those, in the order of the stream; they are kept in memory.
         """
         enqueue.check_returning(returning)
         enqueue.check_stream(drafts)
-        made = (
+        stream = (
             self._drafts_async(drafts)
             if isinstance(drafts, AsyncIterable)
-            else map(self._own, drafts)
+            else map(self._as_draft, drafts)
         )
         queue, conn = self._queue, self._options.conn
         if returning == "count":
-            return await enqueue.enqueue_many(queue.store, made, conn)
-        ids = await enqueue.enqueue_many_ids(queue.store, made, conn)
+            return await enqueue.enqueue_many(queue.store, stream, conn)
+        ids = await enqueue.enqueue_many_ids(queue.store, stream, conn)
         return (
             ids
             if returning == "ids"
@@ -180,26 +180,27 @@ class JobType(Generic[P, R]):
     async def _drafts_async(
         self, drafts: AsyncIterable[Draft | Mapping[str, Any]]
     ) -> AsyncIterable[Draft]:
-        async for one in drafts:
-            yield self._own(one)
+        async for item in drafts:
+            yield self._as_draft(item)
 
-    def _own(self, one: Draft | Mapping[str, Any]) -> Draft:
-        if isinstance(one, Draft):
-            return one
-        if isinstance(one, (dict, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return self._draft(self.handler.encode((), one))  # dict first: it is found at once
+    def _as_draft(self, item: Draft | Mapping[str, Any]) -> Draft:
+        if isinstance(item, Draft):
+            return item
+        # dict first: a check for Mapping is slow
+        if isinstance(item, (dict, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return self._draft(self.handler.encode((), item))
         raise BadInput(
-            f"enqueue_many takes drafts or mappings of arguments, not {type(one).__name__}"
+            f"enqueue_many takes drafts or mappings of arguments, not {type(item).__name__}"
         )
 
     def _draft(self, data: str) -> Draft:
-        blank = self._blank
+        template = self._template
         return Draft(
             id=new_id(),
-            job_type=blank.job_type,
+            job_type=template.job_type,
             data=data,
-            priority=blank.priority,
-            max_attempts=blank.max_attempts,
-            run_at=blank.run_at,
-            delay=blank.delay,
+            priority=template.priority,
+            max_attempts=template.max_attempts,
+            run_at=template.run_at,
+            delay=template.delay,
         )

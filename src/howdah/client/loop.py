@@ -1,4 +1,4 @@
-"""Loop: the fastest event loop this platform has, uvloop where it can be had."""
+"""Loop: the fastest event loop of this platform: uvloop if it is installed."""
 
 from __future__ import annotations
 

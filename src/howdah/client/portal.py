@@ -1,10 +1,10 @@
-"""Portal: the private event-loop thread on which sync code runs async verbs.
+"""Portal: the private event-loop thread on which sync code runs async calls.
 
-One daemon thread per process, started by the first call. A forked child inherits no threads,
-so its first call starts a thread of its own; what the parent's loop held is kept there and left
-alone, because a fork shares its sockets. A call from a thread with another running loop works,
-and blocks that loop while it waits. A call from the portal's own thread could never be
-answered and is refused.
+There is one daemon thread per process, started by the first call. A forked child inherits no
+threads, so its first call starts a new one. The child keeps the objects of the parent's loop and
+never closes them, because both processes share the sockets. A call from a thread with another
+running loop works, and blocks that loop. A call from the portal's own thread would wait for
+itself and is refused.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from howdah.errors import HowdahError
 T = TypeVar("T")
 R = TypeVar("R")
 
-CHUNK = 500  # items of a stream that cross to the loop at a time
-PATIENCE = 5.0  # seconds for tasks to clean up when the thread is ended
-LOOK_UP = 0.5  # seconds; a signal that comes just before a wait begins does not end that wait
+CHUNK = 500  # items of a stream that are passed to the loop at a time
+CLEAN_UP_TIMEOUT = 5.0  # seconds for tasks to clean up when the thread is ended
+SIGNAL_CHECK = 0.5  # seconds; a signal just before a wait does not interrupt it, so waits are short
 _END: Any = object()
 
 
 class LoopResource(Protocol):
-    """Who keeps something on the portal's loop."""
+    """An object that uses the portal's loop."""
 
     async def close(self) -> None:
-        """Let go of it; called on the loop before it ends."""
+        """Close it; called on the loop before the loop ends."""
         ...
 
-    def renew(self) -> None:
-        """Begin anew in a forked child, and leave what was inherited alone."""
+    def reset_after_fork(self) -> None:
+        """Start anew in a forked child, without touching what was inherited."""
         ...
 
 
@@ -58,7 +58,7 @@ class _Portal:
             try:
                 self.loop.run_forever()
                 break
-            except (SystemExit, KeyboardInterrupt):  # of one task, which its caller is told
+            except (SystemExit, KeyboardInterrupt):  # raised by one task; its caller gets it
                 continue
         with suppress(TimeoutError):
             self.loop.run_until_complete(self._clean_up())
@@ -69,13 +69,13 @@ class _Portal:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=PATIENCE)
+            await asyncio.wait(tasks, timeout=CLEAN_UP_TIMEOUT)
         closing = [resource.close() for resource in list(_resources)]
-        await asyncio.wait_for(asyncio.gather(*closing, return_exceptions=True), PATIENCE)
+        await asyncio.wait_for(asyncio.gather(*closing, return_exceptions=True), CLEAN_UP_TIMEOUT)
         await self.loop.shutdown_asyncgens()
 
     @property
-    def is_here(self) -> bool:
+    def is_current_thread(self) -> bool:
         return threading.current_thread() is self.thread
 
     def start(self, work: Coroutine[Any, Any, T]) -> _Call[T]:
@@ -85,14 +85,14 @@ class _Portal:
 
 
 class _Call(Future[T]):
-    """A coroutine on the loop, and whoever waits for it."""
+    """A coroutine on the loop; another thread waits for its result."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self.loop = loop
         self._task: asyncio.Task[T] | None = None
-        self._over = threading.Event()
-        self.add_done_callback(lambda _: self._over.set())
+        self._done = threading.Event()
+        self.add_done_callback(lambda _: self._done.set())
 
     def begin(self, work: Coroutine[Any, Any, T]) -> None:
         self._task = self.loop.create_task(work)
@@ -100,7 +100,12 @@ class _Call(Future[T]):
 
     def _ended(self, task: asyncio.Task[T]) -> None:
         if task.cancelled():
-            self.set_exception(HowdahError("the sync queue's thread was ended during this call"))
+            self.set_exception(
+                HowdahError(
+                    "the sync queue's thread was ended during this call: call it before the "
+                    "program exits"
+                )
+            )
         elif (error := task.exception()) is not None:
             self.set_exception(error)
         else:
@@ -109,33 +114,33 @@ class _Call(Future[T]):
     def wait(self) -> T:
         try:
             self._wait_until_done()
-        except BaseException:  # a signal handler's
-            self.give_up()
+        except BaseException:  # raised by a signal handler
+            self.cancel_and_wait()
             raise
         return self.result()
 
     def _wait_until_done(self) -> None:
-        while not self._over.wait(LOOK_UP):
+        while not self._done.wait(SIGNAL_CHECK):
             pass
 
-    def give_up(self) -> None:
-        """Cancel the coroutine, and let it clean up."""
+    def cancel_and_wait(self) -> None:
+        """Cancel the coroutine, and wait until it has cleaned up."""
         self.loop.call_soon_threadsafe(self._cancel)
         self._wait_until_done()
 
-    def answer(self, want: asyncio.Future[R], answer: R | Exception) -> None:
-        """Give the coroutine something it waits for."""
+    def set_from_thread(self, future: asyncio.Future[R], value: R | Exception) -> None:
+        """Set a future of the loop that the coroutine waits for."""
 
-        def give() -> None:
-            if want.done():  # it has given up
+        def set_future() -> None:
+            if future.done():  # the coroutine was cancelled
                 return
-            if isinstance(answer, Exception):
-                want.set_exception(answer)
+            if isinstance(value, Exception):
+                future.set_exception(value)
             else:
-                want.set_result(answer)
+                future.set_result(value)
 
-        with suppress(RuntimeError):  # the loop is closed, and so is the call
-            self.loop.call_soon_threadsafe(give)
+        with suppress(RuntimeError):  # the loop is closed, so the call has ended
+            self.loop.call_soon_threadsafe(set_future)
 
     def _cancel(self) -> None:
         if self._task is not None:
@@ -145,7 +150,7 @@ class _Call(Future[T]):
 _portal: _Portal | None = None
 _mutex = threading.Lock()
 _resources: weakref.WeakSet[LoopResource] = weakref.WeakSet()
-_left_behind: list[object] = []
+_abandoned: list[object] = []
 
 
 def _open() -> _Portal:
@@ -159,23 +164,23 @@ def _open() -> _Portal:
 def _start(work: Coroutine[Any, Any, T]) -> _Call[T]:
     with _mutex:
         portal = _open()
-        if not portal.is_here:
+        if not portal.is_current_thread:
             return portal.start(work)
     work.close()
     raise HowdahError(
-        "a call of the sync queue, from the thread that would have to answer it: "
-        "use the async Queue in async functions"
+        "this call of the sync queue comes from its own event-loop thread and would wait for "
+        "itself: use the async Queue in async functions"
     )
 
 
 def register(resource: LoopResource) -> None:
-    """Tell a resource when the loop ends and when the process was forked."""
+    """Close this resource when the loop ends, and reset it after a fork."""
     _resources.add(resource)
 
 
 def abandon(inherited: object) -> None:
-    """Keep what a forked child inherited and must not close: the sockets are the parent's too."""
-    _left_behind.append(inherited)
+    """Keep an inherited object alive: to free it would close sockets of the parent."""
+    _abandoned.append(inherited)
 
 
 def _after_fork() -> None:
@@ -184,7 +189,7 @@ def _after_fork() -> None:
     abandon(_portal)
     _portal = None
     for resource in list(_resources):
-        resource.renew()
+        resource.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
@@ -193,36 +198,36 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def close() -> None:
-    """Let every queue go and end the thread, if it runs; the next call starts another."""
+    """Close every queue and end the thread, if it runs; the next call starts another."""
     global _portal
     with _mutex:
         portal, _portal = _portal, None
         if portal is not None:
             portal.loop.call_soon_threadsafe(portal.loop.stop)
-    if portal is not None and not portal.is_here:
-        portal.thread.join(PATIENCE * 3)
+    if portal is not None and not portal.is_current_thread:
+        portal.thread.join(CLEAN_UP_TIMEOUT * 3)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the portal's thread, and wait for what it returns.
+    """Run a coroutine on the portal's thread, and return its result.
 
-    An interrupt of the wait cancels the coroutine, lets it clean up, and is raised.
+    An interrupt cancels the coroutine, waits until it has cleaned up, and is raised.
     """
     return _start(work).wait()
 
 
 def run_inline(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits, in the caller's own thread."""
+    """Run a coroutine that never suspends, in the caller's own thread."""
     try:
         work.send(None)
     except StopIteration as end:
         return end.value
     work.close()
-    raise AssertionError("this coroutine waits, so it needs a loop")
+    raise AssertionError("this coroutine suspends, so it needs a loop")
 
 
 def call_soon(function: Callable[[], object]) -> None:
-    """Have a function called on the portal's thread, and do not wait for it."""
+    """Call a function on the portal's thread, without waiting for it."""
     with _mutex:
         _open().loop.call_soon_threadsafe(function)
 
@@ -247,50 +252,50 @@ async def _close(stream: AsyncGenerator[Any, None]) -> None:
 def _close_stream(stream: AsyncGenerator[Any, None]) -> None:
     with _mutex:
         portal = _portal
-    if portal is not None and portal.is_here:  # called by the garbage collector
+    if portal is not None and portal.is_current_thread:  # called by the garbage collector
         portal.loop.create_task(_close(stream))
     elif portal is not None:
         run(_close(stream))
 
 
 class _SourceFailed(Exception):
-    """Where a stream's items come from is broken."""
+    """The caller's iterable raised an error; this ends the coroutine that reads it."""
 
 
 def feed(
     items: Iterable[T], send: Callable[[AsyncGenerator[T, None]], Coroutine[Any, Any, R]]
 ) -> R:
-    """Run a coroutine that reads a stream, whose items are made in the caller's own thread.
+    """Run a coroutine that reads a stream; the items are made in the caller's own thread.
 
     They may come from a database cursor or an ORM that is bound to this thread.
     """
     source = iter(items)
-    wanted: SimpleQueue[asyncio.Future[list[T]] | None] = SimpleQueue()
+    requests: SimpleQueue[asyncio.Future[list[T]] | None] = SimpleQueue()  # None: the call ended
 
     async def stream() -> AsyncGenerator[T, None]:
         while True:
-            want: asyncio.Future[list[T]] = asyncio.get_running_loop().create_future()
-            wanted.put(want)
-            chunk = await want
+            request: asyncio.Future[list[T]] = asyncio.get_running_loop().create_future()
+            requests.put(request)
+            chunk = await request
             for item in chunk:
                 yield item
             if len(chunk) < CHUNK:
                 return
 
     call = _start(send(stream()))
-    call.add_done_callback(lambda _: wanted.put(None))
+    call.add_done_callback(lambda _: requests.put(None))
     try:
-        while (want := _get(wanted)) is not None:
+        while (request := _get(requests)) is not None:
             try:
                 chunk = list(islice(source, CHUNK))
             except Exception:
-                call.answer(want, _SourceFailed())
+                call.set_from_thread(request, _SourceFailed())
                 call.exception()
                 raise
-            call.answer(want, chunk)
+            call.set_from_thread(request, chunk)
     except BaseException:
         if not call.done():  # an interrupt
-            call.give_up()
+            call.cancel_and_wait()
         raise
     return call.wait()
 
@@ -298,4 +303,4 @@ def feed(
 def _get(queue: SimpleQueue[T]) -> T:
     while True:
         with suppress(Empty):
-            return queue.get(timeout=LOOK_UP)
+            return queue.get(timeout=SIGNAL_CHECK)

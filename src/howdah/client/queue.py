@@ -1,4 +1,4 @@
-"""Client: the queue as a program sees it. Forwards, nothing else.
+"""Queue: the async client. It checks arguments and calls the part that does the work.
 
 `client/sync.py` is the same without `await`, written from this file by `make sync`.
 """
@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
-from howdah import enqueue as room
-from howdah import payload
+from howdah import enqueue, payload
 from howdah.checks.arguments import (
     MOST_ATTEMPTS,
+    as_list,
     check_count,
     check_flag,
     check_id,
@@ -26,7 +26,6 @@ from howdah.checks.arguments import (
     check_reasons,
     check_text,
     check_whole,
-    several,
 )
 from howdah.checks.durations import YEAR, check_length, check_wait
 from howdah.claim import claim as claiming
@@ -38,15 +37,17 @@ from howdah.errors import BadInput, StaleLease
 from howdah.handler import Backoff, Handler, Run, check_job_type
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.observe.job_types import warn_unregistered
+from howdah.observe.page import Filter, list_jobs
+from howdah.observe.queue_depth import queue_depth
 from howdah.observe.why import Why
 from howdah.observe.why import why as explain
+from howdah.observe.workers import WorkerHealth, worker_health
 from howdah.run.context import JobContext
 from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State, Verb
-from howdah.store import Store, ask, steer
+from howdah.store import Store, steer
 from howdah.store import settle as store_settle
 from howdah.store import upkeep as store_upkeep
-from howdah.store.ask import WorkerHealth
 from howdah.store.upkeep import Recovered
 from howdah.text.reasons import reason_from, shown
 from howdah.worker import Worker
@@ -59,10 +60,10 @@ class Queue:
     """A job queue in one PostgreSQL database.
 
     The database is `dsn`, else HOWDAH_DSN, else DATABASE_URL, else a private PostgreSQL that is
-    started for you. A pooler such as PgBouncer before it is noticed, unless `pgbouncer` says; to
-    be told of new jobs at once behind one, give a direct `listen_dsn` (HOWDAH_LISTEN_DSN):
-    without it workers poll. A call that gets no answer within `call_timeout` fails as Unreachable,
-    and its connection is given up.
+    started for you. A pooler such as PgBouncer is detected, unless `pgbouncer` says whether there
+    is one. Behind a pooler workers poll, unless a direct `listen_dsn` (HOWDAH_LISTEN_DSN) is given.
+    A call that gets no answer within `call_timeout` raises Unreachable, and its connection is
+    closed.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Queue:
     ) -> None:
         for name, given in (("dsn", dsn), ("listen_dsn", listen_dsn)):
             if given is not None and not isinstance(given, str):  # pyright: ignore
-                raise BadInput(f"{name} is text, not {type(given).__name__}")
+                raise BadInput(f"{name} must be text, not {type(given).__name__}")
         if pgbouncer is not None:
             check_flag("pgbouncer", pgbouncer)
         self.store: Store = Store(
@@ -88,10 +89,10 @@ class Queue:
         )
         self._registry = Registry()
         self._follower: Follower | None = None
-        self._asked: set[str] = set()  # types without a function here that were looked up
+        self._checked_types: set[str] = set()  # types that are not registered here, warned of once
 
     def for_other_loop(self) -> Queue:
-        """Make the same queue, functions and all, with connections of its own for another loop."""
+        """Make a queue with the same functions, and its own connections for another loop."""
         other = copy.copy(self)
         other.store, other._follower = self.store.for_other_loop(), None
         return other
@@ -114,17 +115,17 @@ class Queue:
         await self.close()
 
     async def open(self) -> None:
-        """Connect; any call on a queue that is not open does it too."""
+        """Connect; any call on a queue that is not open does it, too."""
         await self.store.open()
 
     async def close(self) -> None:
-        """Let go of every connection, and of the embedded PostgreSQL."""
+        """Close every connection, and release the embedded PostgreSQL."""
         if self._follower is not None:
             await self._follower.close()
         await self.store.close()
 
     async def install(self) -> bool:
-        """Make or upgrade the schema; returns whether anything had to be done."""
+        """Install or upgrade the schema; returns whether anything was changed."""
         return await self.store.install()
 
     # ── register ──────────────────────────────────────────────────────────────────────────
@@ -199,12 +200,12 @@ class Queue:
         return registration if function is None else registration(function)
 
     def on_start(self, hook: StartHook) -> StartHook:
-        """Call this function when an attempt begins: `@queue.on_start`, sync or async."""
+        """Call this function when an attempt starts: `@queue.on_start`, sync or async."""
         self._registry.hooks.add("start", hook)
         return hook
 
     def on_end(self, hook: EndHook) -> EndHook:
-        """Call this function when an attempt has ended, however."""
+        """Call this function when an attempt has ended in any way."""
         self._registry.hooks.add("end", hook)
         return hook
 
@@ -214,7 +215,7 @@ class Queue:
         return hook
 
     def on_failure(self, hook: EndHook) -> EndHook:
-        """Call this function when a job has failed for good."""
+        """Call this function when a job has failed and is not retried."""
         self._registry.hooks.add("failure", hook)
         return hook
 
@@ -230,10 +231,10 @@ class Queue:
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
     ) -> Draft:
-        """Make a job by the name of its type; checked against the function where it is known."""
+        """Make a draft by the name of its type; checked if the function is registered here."""
         handler = self.handlers.get(check_job_type(job_type))
         if data is not None and not isinstance(data, Mapping):  # pyright: ignore
-            raise BadInput(f"a payload is a mapping of arguments, not {type(data).__name__}")
+            raise BadInput(f"a payload must be a mapping of arguments, not {type(data).__name__}")
         if handler is not None:
             encoded = handler.encode((), data or {})
             if priority is None:
@@ -242,7 +243,7 @@ class Queue:
                 max_attempts = handler.rules.max_attempts
         else:
             encoded = payload.encode(dict(data or {}), f"the payload of {job_type!r}")
-        return room.draft(
+        return enqueue.draft(
             job_type,
             encoded,
             priority=priority,
@@ -262,8 +263,8 @@ class Queue:
         max_attempts: int | None = None,
         conn: Any = None,
     ) -> Handle[Any]:
-        """Hand over one job by the name of its type, whoever knows the function."""
-        made = self.draft(
+        """Enqueue one job by the name of its type; its function may be in another program."""
+        draft = self.draft(
             job_type,
             data,
             priority=priority,
@@ -271,12 +272,12 @@ class Queue:
             delay=delay,
             max_attempts=max_attempts,
         )
-        await room.enqueue(self.store, made, conn)
-        known = job_type in self.handlers or job_type in self._asked
-        if not known and conn is None and len(self._asked) < 1000:
-            self._asked.add(job_type)  # once for each name
+        await enqueue.enqueue(self.store, draft, conn)
+        known = job_type in self.handlers or job_type in self._checked_types
+        if not known and conn is None and len(self._checked_types) < 1000:
+            self._checked_types.add(job_type)
             await warn_unregistered(self.store, job_type)
-        return self.handle(made.id)
+        return self.handle(draft.id)
 
     @overload
     async def enqueue_many(
@@ -309,15 +310,15 @@ class Queue:
         conn: Any = None,
         returning: Literal["count", "ids", "handles"] = "count",
     ) -> int | list[UUID] | list[Handle[Any]]:
-        """Hand over a stream of drafts of any types: all of them or none; returns the count.
+        """Enqueue a stream of drafts of any types, all or none; returns the count.
 
-        With `returning="ids"` or `"handles"` those, in the order of the stream: they are held in
-        memory, the stream itself never is.
+        With `returning="ids"` or `"handles"` it returns those, in the order of the stream. They
+        are kept in memory; the stream itself is not.
         """
-        room.check_returning(returning)
+        enqueue.check_returning(returning)
         if returning == "count":
-            return await room.enqueue_many(self.store, drafts, conn)
-        ids = await room.enqueue_many_ids(self.store, drafts, conn)
+            return await enqueue.enqueue_many(self.store, drafts, conn)
+        ids = await enqueue.enqueue_many_ids(self.store, drafts, conn)
         return ids if returning == "ids" else [self.handle(id) for id in ids]
 
     # ── work ──────────────────────────────────────────────────────────────────────────────
@@ -360,7 +361,7 @@ class Queue:
     async def claim(
         self, job_types: Iterable[str] | str, batch_size: int = 10, *, worker_id: str
     ) -> list[Job]:
-        """Claim jobs for a loop of your own; settle each with its job, which is its lease."""
+        """Claim jobs for your own loop; settle each with the returned job, which has the lease."""
         return await claiming.claim_batch(
             self.store,
             check_text("worker_id", worker_id),
@@ -369,34 +370,34 @@ class Queue:
         )
 
     async def complete(self, job: Job | Lease, result: Any = None) -> None:
-        """Say that an attempt ended well; raises StaleLease when it is no longer yours."""
+        """Complete an attempt; raises StaleLease if it is no longer yours."""
         moved = await self.complete_many([check_lease(job)], [result])
-        _fenced(moved, job)
+        _refuse_stale(moved, job)
 
     async def complete_many(
         self, jobs: Sequence[Job | Lease] | Job | Lease, results: Sequence[Any] | None = None
     ) -> set[UUID]:
-        """Say that attempts ended well; returns the ids that were still yours."""
+        """Complete attempts; returns the ids of those that were still yours."""
         leases = check_leases(jobs)
-        said: list[Any] = [None] * len(leases)
+        values: list[Any] = [None] * len(leases)
         if results is not None:
-            said = check_count("results", several("results", results, "results"), len(leases))
+            values = check_count("results", as_list("results", results, "results"), len(leases))
         encoded = [
-            None if r is None else payload.encode(r, "a result", limit=payload.MAX_BYTES)
-            for r in said
+            None if value is None else payload.encode(value, "a result", limit=payload.MAX_BYTES)
+            for value in values
         ]
         return await store_settle.settle_leases(self.store, Verb.COMPLETE, leases, encoded)
 
     async def fail(
         self, job: Job | Lease, error: object, *, retry: bool = True, delay: timedelta | float = 0
     ) -> State:
-        """Say that an attempt failed: it is retried while attempts are left, then it has failed.
+        """Report that an attempt failed: the job is retried if attempts are left, else it fails.
 
-        The error is text, an exception or any object, kept as text. Returns where it went;
-        raises StaleLease when it is no longer yours.
+        The error is text, an exception or any object, stored as text. Returns the new state;
+        raises StaleLease if the attempt is no longer yours.
         """
         moved = await self.fail_many([check_lease(job)], [error], retry=retry, delay=delay)
-        _fenced(set(moved), job)
+        _refuse_stale(set(moved), job)
         return moved[job.id]
 
     async def fail_many(
@@ -407,16 +408,16 @@ class Queue:
         retry: bool = True,
         delay: timedelta | float = 0,
     ) -> dict[UUID, State]:
-        """Say that attempts failed; returns where each that was still yours went."""
+        """Report that attempts failed; returns the new state of each that was still yours."""
         leases, wait = check_leases(jobs), check_wait("delay", delay)
-        said = check_reasons(errors, len(leases))
+        reasons = check_reasons(errors, len(leases))
         if check_flag("retry", retry):
-            return await store_settle.retry_leases(self.store, leases, said, wait)
-        moved = await store_settle.settle_leases(self.store, Verb.FAIL, leases, said)
+            return await store_settle.retry_leases(self.store, leases, reasons, wait)
+        moved = await store_settle.settle_leases(self.store, Verb.FAIL, leases, reasons)
         return dict.fromkeys(moved, State.FAILED)
 
     async def release(self, jobs: Sequence[Job | Lease] | Job | Lease) -> set[UUID]:
-        """Hand jobs back unrun, the attempt not counted; returns the ids that were yours."""
+        """Release jobs that were not run; the attempt does not count. Returns those still yours."""
         leases = check_leases(jobs)
         return await store_settle.settle_leases(
             self.store, Verb.RELEASE, leases, [None] * len(leases)
@@ -425,30 +426,30 @@ class Queue:
     async def recover_stale_jobs(
         self, timeout: timedelta | float = timedelta(minutes=5)
     ) -> list[Recovered]:
-        """Take jobs from workers that fell silent; `timeout` is for those that never beat."""
+        """Take jobs from silent workers; `timeout` is for workers that never sent a beat."""
         return await store_upkeep.recover_stale_jobs(self.store, check_length("timeout", timeout))
 
     async def promote(self) -> int:
-        """Let due jobs join the line; workers do this by themselves."""
+        """Put due jobs into the line; workers do this by themselves."""
         return await store_upkeep.promote(self.store)
 
     async def prune(self, keep: timedelta | float | None = None) -> list[str]:
-        """Forget finished jobs and events older than `keep`; workers do this by themselves."""
+        """Delete finished jobs and events older than `keep`; workers do this by themselves."""
         return await store_upkeep.prune(
             self.store, None if keep is None else check_wait("keep", keep)
         )
 
-    # ── look and steer ────────────────────────────────────────────────────────────────────
+    # ── observe and steer ─────────────────────────────────────────────────────────────────
 
     def handle(self, id: UUID | str) -> Handle[Any]:
         """Make a handle of a job from its id.
 
-        Its result is decoded where the job's type is registered with this queue, else plain JSON.
+        Its result is decoded if the job's type is registered with this queue, else plain JSON.
         """
         return Handle(check_id(id), self.store, self.follower, self.handlers)
 
     async def get(self, id: UUID | str) -> Job:
-        """Return one job as it stands; raises JobNotFound."""
+        """Return the current state of one job; raises JobNotFound."""
         return await self.handle(id).job()
 
     async def jobs(
@@ -460,60 +461,63 @@ class Queue:
         before: UUID | str | None = None,
         limit: int = 50,
     ) -> list[Job]:
-        """List jobs, newest first; `before` is the last id of the page before."""
+        """List jobs, newest first; `before` is the last id of the previous page."""
         statuses: list[Any] = (
-            [status] if isinstance(status, str) else several("status", status, "states")
+            [status] if isinstance(status, str) else as_list("status", status, "states")
         )
-        return await ask.jobs(
-            self.store,
-            statuses=[_state(one) for one in statuses],
-            job_types=check_names("job_type", job_type),
+        wanted = Filter(
+            status=tuple(_state(status) for status in statuses),
+            job_type=tuple(check_names("job_type", job_type)),
             worker_id=None if worker_id is None else check_text("worker_id", worker_id),
+        )
+        return await list_jobs(
+            self.store,
+            wanted,
             before=None if before is None else check_id(before),
             limit=check_whole("limit", limit, 1, 10_000),
         )
 
     async def counts(self) -> dict[str, dict[State, int]]:
         """Count jobs by type and state, without scanning the history."""
-        return await ask.counts(self.store)
+        return await queue_depth(self.store)
 
     async def workers(self) -> list[WorkerHealth]:
-        """Return who is alive, and who was."""
-        return await ask.workers(self.store)
+        """List the workers, alive or silent."""
+        return await worker_health(self.store)
 
     async def cancel(
         self, ids: Iterable[UUID | str] | UUID | str, reason: object = "cancelled"
     ) -> set[UUID]:
-        """Cancel a job or several, waiting or at work; returns those that had not ended yet."""
+        """Cancel jobs that wait or run; returns those that had not ended yet."""
         return await store_settle.cancel(
             self.store, check_ids(ids), reason_from(reason) or "cancelled"
         )
 
     async def requeue(self, ids: Iterable[UUID | str] | UUID | str, attempts: int = 1) -> set[UUID]:
-        """Give failed or cancelled jobs more attempts; returns those that were."""
+        """Give failed or cancelled jobs more attempts; returns the ids that were requeued."""
         return await store_upkeep.requeue(
             self.store, check_ids(ids), check_whole("attempts", attempts, 1, MOST_ATTEMPTS)
         )
 
     async def why(self, id: UUID | str) -> Why:
-        """Say why a job is where it is, in a sentence and a reason; raises JobNotFound."""
+        """Explain why a job is in its state; raises JobNotFound."""
         return await explain(self.store, check_id(id))
 
     async def pause(self, job_type: str, reason: str | None = None) -> bool:
-        """Let no worker claim jobs of this type; returns whether it was not paused before."""
+        """Stop workers from claiming jobs of this type; returns False if it was paused already."""
         why = None if reason is None else reason_from(reason)
         return await steer.pause(self.store, check_job_type(job_type), why)
 
     async def resume(self, job_type: str) -> bool:
-        """Let jobs of a paused type be claimed again; returns whether it was paused."""
+        """Let workers claim jobs of a paused type again; returns whether it was paused."""
         return await steer.resume(self.store, check_job_type(job_type))
 
 
-def _fenced(moved: set[UUID], job: Job | Lease) -> None:
+def _refuse_stale(moved: set[UUID], job: Job | Lease) -> None:
     if job.id not in moved:
         raise StaleLease(
-            f"job {job.id}: this attempt is no longer yours; "
-            "it was cancelled, recovered or settled before, and nothing was changed"
+            f"job {job.id}: this attempt is no longer yours; it was cancelled, recovered or "
+            "settled before. Nothing was changed: stop working on it"
         )
 
 
@@ -522,4 +526,4 @@ def _state(status: object) -> State:
         return State(status)
     except ValueError:
         known = ", ".join(State)
-        raise BadInput(f"a status is one of {known}, not {shown(status)}") from None
+        raise BadInput(f"a status must be one of {known}, not {shown(status)}") from None

@@ -1,4 +1,4 @@
-"""Registry: which function does which type of job, and the decorator that says so."""
+"""Registry: the functions of a queue by job type, and the decorator that registers them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Registry:
 
     def add(self, function: Callable[..., Any], name: str | None, rules: Rules) -> Handler:
         handler = Handler(function, JobContext, name=name, rules=rules)
-        taken = self._handlers.get(handler.job_type)
-        if taken is not None:
+        registered = self._handlers.get(handler.job_type)
+        if registered is not None:
             raise DuplicateJobType(
-                f"job type {handler.job_type!r} is {taken.where} already; "
+                f"job type {handler.job_type!r} is {registered.where} already; "
                 f"give {handler.where} another name with @queue.job(name=…)"
             )
         self._handlers[handler.job_type] = handler
@@ -45,7 +45,7 @@ class Registry:
 
 
 class Registration:
-    """What `@queue.job(…)` returns: the decorator proper."""
+    """The decorator that `@queue.job(…)` returns."""
 
     def __init__(
         self, registry: Registry, queue: QueueLike, name: str | None, rules: Rules
@@ -80,7 +80,7 @@ def rules(
     fail_on: ExceptionTypes,
     label: str | None = None,
 ) -> Rules:
-    """Make the rules of a job type, refusing what makes no sense."""
+    """Make the rules of a job type; raises BadInput for a bad value."""
     return Rules(
         priority=check_priority(priority),
         max_attempts=check_max_attempts(max_attempts),
@@ -100,30 +100,30 @@ def _backoff(backoff: Any) -> Backoff:
         return backoff
     if isinstance(backoff, type) or callable(getattr(backoff, "after", None)):
         raise BadInput(
-            f"backoff is a Backoff, or how long to wait at first, not {shown(backoff)}: "
+            f"backoff must be a Backoff, or the first wait, not {shown(backoff)}: "
             "write Backoff(first=2), or an object of a subclass of Backoff"
         )
     return Backoff(first=check_wait("backoff", backoff, YEAR))
 
 
 def _exception_types(what: str, given: object) -> tuple[ExceptionType, ...]:
-    """Return classes of exceptions as a tuple."""
+    """Return exception classes as a tuple."""
     kinds: list[object] = (
         list(cast("list[object]", given))
         if isinstance(given, list | tuple | set | frozenset)
         else [given]
     )
-    for one in kinds:
-        kind: Any = one
+    for value in kinds:
+        kind: Any = value
         if isinstance(kind, BaseException):
             name = name_of(type(kind))
             raise BadInput(
-                f"{what} takes classes of exceptions, not the exception {shown(kind)}: "
+                f"{what} takes exception classes, not the exception {shown(kind)}: "
                 f"write {what}={name}"
             )
         if not isinstance(kind, type) or not issubclass(kind, BaseException):
             raise BadInput(
-                f"{what} is a class of exceptions, or a list of them, not {shown(one)}: "
+                f"{what} must be an exception class or a list of them, not {shown(value)}: "
                 f"write {what}=OSError or {what}=(OSError, ValueError)"
             )
     return tuple(cast("list[ExceptionType]", kinds))

@@ -1,8 +1,8 @@
-"""The queue without `await`: the same verbs, run on a private event-loop thread.
+"""The queue without `await`: the same methods, run on a private event-loop thread.
 
 Written from queue.py, registry.py, job_type.py, handle.py and ../worker.py. Do not edit:
-`make sync` writes this file, `make check` compares it. It calls portal.py, the
-thread, and sync_bridge.py, which keeps work on the caller's own connection in the caller's thread.
+`make sync` writes this file, `make check` compares it. portal.py is the thread. sync_bridge.py
+runs calls with the caller's own connection in the caller's thread.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from howdah.events import Event
 from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
 from howdah.observe.why import Why
+from howdah.observe.workers import WorkerHealth
 from howdah.run.context import JobContext
 from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State
-from howdah.store.ask import WorkerHealth
 from howdah.store.upkeep import Recovered
 from howdah.worker import Worker
 
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 class SyncHandle(Generic[R]):
-    """A job that was handed over; `R` is what its function returns."""
+    """A job that was enqueued; `R` is what its function returns."""
 
     def __init__(self, id: UUID, bridge: SyncBridge) -> None:
         self.id: UUID = id
@@ -45,38 +45,38 @@ class SyncHandle(Generic[R]):
         return f"<SyncHandle of job {self.id}>"
 
     def job(self) -> Job:
-        """Return the job as it stands; raises JobNotFound once it is pruned."""
+        """Return the current state of the job; raises JobNotFound once it is pruned."""
         return portal.run(self._bridge.handle(self.id).job())
 
     def status(self) -> State:
         return portal.run(self._bridge.handle(self.id).status())
 
     def result(self, timeout: timedelta | float | None = None) -> R:
-        """Wait for the end and return what the function returned, as its annotation says.
+        """Wait until the job has ended, and return its result in the type of the annotation.
 
-        Raises JobFailed, JobCancelled, JobNotFound, ResultDoesNotFit, or TimeoutError when waiting
-        took longer than `timeout`; the job itself goes on.
+        Raises JobFailed, JobCancelled, JobNotFound, ResultDoesNotFit, or TimeoutError after
+        `timeout`; the job itself goes on.
         """
         return portal.run(self._bridge.handle(self.id).result(timeout))
 
     def events(self, after: int = 0) -> Generator[Event, None, None]:
         """Follow the job: its progress, the events above number `after`, and its end.
 
-        A follower that was cut off goes on with `after` = the number of the last event it saw.
+        To go on after an interruption, pass the number of the last event as `after`.
         """
         yield from portal.each(self._bridge.handle(self.id).events(after))
 
     def cancel(self, reason: object = "cancelled") -> bool:
-        """Cancel the job, waiting or at work; False when it had already ended."""
+        """Cancel the job if it waits or runs; False if it had ended already."""
         return portal.run(self._bridge.handle(self.id).cancel(reason))
 
     def requeue(self, attempts: int = 1) -> bool:
-        """Give a failed or cancelled job more attempts; False when it is neither."""
+        """Give a failed or cancelled job more attempts; False if it is neither."""
         return portal.run(self._bridge.handle(self.id).requeue(attempts))
 
 
 class SyncJobType(Generic[P, R]):
-    """A registered function, possibly with options for the next jobs of it."""
+    """A registered function, perhaps with options for its next jobs."""
 
     def __init__(self, job_type: JobType[P, R], bridge: SyncBridge) -> None:
         self.asynchronous: JobType[P, R] = job_type
@@ -93,11 +93,11 @@ class SyncJobType(Generic[P, R]):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function itself, to call it without any queue."""
+        """The function itself, to call it without a queue."""
         return self._own.function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, here and now, without any queue."""
+        """Call the function itself, without a queue."""
         return self.asynchronous(*args, **kwargs)
 
     def options(
@@ -111,22 +111,22 @@ class SyncJobType(Generic[P, R]):
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
-        Options add up: what is not given here stays as an earlier `options` said it.
-        `run_at` is an instant with a time zone, `delay` a length counted by the server.
-        `conn` is a connection or session of the caller's own: the job is then part of the
-        caller's transaction.
+        Options add up: one that is not given here keeps its value of an earlier `options` call.
+        `run_at` is an instant with a time zone; the server counts `delay` from its own clock.
+        With `conn`, a connection or session of the caller, the job is part of the caller's
+        transaction.
         """
-        given = self.asynchronous.options(
+        with_options = self.asynchronous.options(
             priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
         )
-        return type(self)(given, self._bridge)
+        return type(self)(with_options, self._bridge)
 
     def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft:
-        """Make a job without handing it over; it knows its id."""
+        """Make a draft, to be enqueued later; it has its id already."""
         return self._own.draft(*args, **kwargs)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> SyncHandle[R]:
-        """Hand one job over."""
+        """Enqueue one job."""
         return SyncHandle(
             self._bridge.run(self._own.enqueue(*args, **kwargs), self.asynchronous.conn).id,
             self._bridge,
@@ -153,23 +153,23 @@ class SyncJobType(Generic[P, R]):
         *,
         returning: Literal["count", "ids", "handles"] = "count",
     ) -> int | list[UUID] | list[SyncHandle[R]]:
-        """Hand over a stream of drafts, or of plain mappings of arguments; returns the count.
+        """Enqueue a stream of drafts, or of mappings of arguments, all or none; returns the count.
 
-        All of them or none; the stream is never held as a whole. With `returning="ids"` or
-        `"handles"` those are returned, in the order of the stream, and held in memory.
+        The stream is never in memory as a whole. With `returning="ids"` or `"handles"` it returns
+        those, in the order of the stream; they are kept in memory.
         """
-        found: Any = self._bridge.feed(
+        enqueued: Any = self._bridge.feed(
             drafts,
             lambda stream: self._own.enqueue_many(stream, returning=returning),
             self.asynchronous.conn,
         )
         if returning == "handles":
-            return [SyncHandle(one.id, self._bridge) for one in found]
-        return found
+            return [SyncHandle(handle.id, self._bridge) for handle in enqueued]
+        return enqueued
 
 
 class SyncRegistration:
-    """What `@queue.job(…)` returns: the decorator proper."""
+    """The decorator that `@queue.job(…)` returns."""
 
     def __init__(self, registration: Registration, bridge: SyncBridge) -> None:
         self._registration = registration
@@ -194,7 +194,7 @@ class SyncRegistration:
 
 
 class SyncWorker:
-    """Works on the jobs of one queue, on the portal's thread, until it is stopped."""
+    """Runs the jobs of one queue, on the portal's thread, until it is stopped."""
 
     def __init__(self, worker: Worker) -> None:
         self.asynchronous: Worker = worker
@@ -213,15 +213,15 @@ class SyncWorker:
         portal.run(self.asynchronous.__aexit__(kind, error, trace))
 
     def start(self) -> None:
-        """Begin to work, as soon as the database is there; returns once the worker has beaten."""
+        """Start to work, as soon as the database is there; returns after the first beat."""
         portal.run(self.asynchronous.start())
 
     def run(self) -> None:
-        """Work until `shut_down` is called, or something is wrong for good."""
+        """Work until `shut_down` is called, or until an error that waiting cannot heal."""
         portal.run(self.asynchronous.run())
 
     def stopping(self) -> None:
-        """Wait, once started, for `shut_down`, or for something that is wrong for good."""
+        """Wait until `shut_down` is called, or until an error that waiting cannot heal."""
         portal.run(self.asynchronous.stopping())
 
     def run_until_idle(self) -> None:
@@ -234,7 +234,7 @@ class SyncWorker:
         return self.asynchronous.free_slots
 
     def types_at_work(self) -> str:
-        """Name the types of the jobs at work, for the log. May be called in any thread."""
+        """Name the types of the running jobs, for the log. Safe in any thread."""
         return self.asynchronous.types_at_work()
 
     @property
@@ -248,11 +248,11 @@ class SyncWorker:
         return self.asynchronous.leaving
 
     def shut_down(self) -> None:
-        """Ask the worker to stop; asked again, to stop at once. For signal handlers."""
+        """Ask the worker to stop; a second call asks it to stop at once. For signal handlers."""
         portal.call_soon(self.asynchronous.shut_down)
 
     def stop(self) -> None:
-        """Claim no more, hand back what has not started, let the rest end within the grace."""
+        """Claim no more, release what has not started, let the rest end within the grace."""
         portal.run(self.asynchronous.stop())
 
 
@@ -260,10 +260,10 @@ class SyncQueue:
     """A job queue in one PostgreSQL database.
 
     The database is `dsn`, else HOWDAH_DSN, else DATABASE_URL, else a private PostgreSQL that is
-    started for you. A pooler such as PgBouncer before it is noticed, unless `pgbouncer` says; to
-    be told of new jobs at once behind one, give a direct `listen_dsn` (HOWDAH_LISTEN_DSN):
-    without it workers poll. A call that gets no answer within `call_timeout` fails as Unreachable,
-    and its connection is given up.
+    started for you. A pooler such as PgBouncer is detected, unless `pgbouncer` says whether there
+    is one. Behind a pooler workers poll, unless a direct `listen_dsn` (HOWDAH_LISTEN_DSN) is given.
+    A call that gets no answer within `call_timeout` raises Unreachable, and its connection is
+    closed.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ class SyncQueue:
 
     @classmethod
     def of(cls, queue: Queue) -> Self:
-        """Make the sync form of a queue: its functions, and connections of its own."""
+        """Make the sync form of a queue: the same functions, and its own connections."""
         sync_queue = cls.__new__(cls)
         sync_queue._begin(queue)
         return sync_queue
@@ -299,7 +299,9 @@ class SyncQueue:
     def job_type(self, job_type: JobType[P, R]) -> SyncJobType[P, R]:
         """Return the sync form of a job type that was registered with the async queue."""
         if self.handlers.get(job_type.name) is not job_type.handler:
-            raise BadInput(f"{job_type!r} was registered with another queue")
+            raise BadInput(
+                f"{job_type!r} was registered with another queue: register it with this one"
+            )
         return SyncJobType(job_type, self._bridge)
 
     def __repr__(self) -> str:
@@ -318,15 +320,15 @@ class SyncQueue:
         portal.run(self._bridge.queue.__aexit__(kind, error, trace))
 
     def open(self) -> None:
-        """Connect; any call on a queue that is not open does it too."""
+        """Connect; any call on a queue that is not open does it, too."""
         portal.run(self._bridge.queue.open())
 
     def close(self) -> None:
-        """Let go of every connection, and of the embedded PostgreSQL."""
+        """Close every connection, and release the embedded PostgreSQL."""
         portal.run(self._bridge.queue.close())
 
     def install(self) -> bool:
-        """Make or upgrade the schema; returns whether anything had to be done."""
+        """Install or upgrade the schema; returns whether anything was changed."""
         return portal.run(self._bridge.queue.install())
 
     @property
@@ -389,16 +391,17 @@ class SyncQueue:
             backoff=backoff,
             retry_on=retry_on,
             fail_on=fail_on,
+            label=label,
         )
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
 
     def on_start(self, hook: StartHook) -> StartHook:
-        """Call this function when an attempt begins: `@queue.on_start`, sync or async."""
+        """Call this function when an attempt starts: `@queue.on_start`, sync or async."""
         return self._bridge.queue.on_start(hook)
 
     def on_end(self, hook: EndHook) -> EndHook:
-        """Call this function when an attempt has ended, however."""
+        """Call this function when an attempt has ended in any way."""
         return self._bridge.queue.on_end(hook)
 
     def on_retry(self, hook: EndHook) -> EndHook:
@@ -406,7 +409,7 @@ class SyncQueue:
         return self._bridge.queue.on_retry(hook)
 
     def on_failure(self, hook: EndHook) -> EndHook:
-        """Call this function when a job has failed for good."""
+        """Call this function when a job has failed and is not retried."""
         return self._bridge.queue.on_failure(hook)
 
     def draft(
@@ -419,7 +422,7 @@ class SyncQueue:
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
     ) -> Draft:
-        """Make a job by the name of its type; checked against the function where it is known."""
+        """Make a draft by the name of its type; checked if the function is registered here."""
         return self._bridge.queue.draft(
             job_type, data, priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts
         )
@@ -435,7 +438,7 @@ class SyncQueue:
         max_attempts: int | None = None,
         conn: Any = None,
     ) -> SyncHandle[Any]:
-        """Hand over one job by the name of its type, whoever knows the function."""
+        """Enqueue one job by the name of its type; its function may be in another program."""
         return SyncHandle(
             self._bridge.run(
                 self._bridge.queue.enqueue(
@@ -474,19 +477,19 @@ class SyncQueue:
         conn: Any = None,
         returning: Literal["count", "ids", "handles"] = "count",
     ) -> int | list[UUID] | list[SyncHandle[Any]]:
-        """Hand over a stream of drafts of any types: all of them or none; returns the count.
+        """Enqueue a stream of drafts of any types, all or none; returns the count.
 
-        With `returning="ids"` or `"handles"` those, in the order of the stream: they are held in
-        memory, the stream itself never is.
+        With `returning="ids"` or `"handles"` it returns those, in the order of the stream. They
+        are kept in memory; the stream itself is not.
         """
-        found: Any = self._bridge.feed(
+        enqueued: Any = self._bridge.feed(
             drafts,
             lambda stream: self._bridge.queue.enqueue_many(stream, conn=conn, returning=returning),
             conn,
         )
         if returning == "handles":
-            return [SyncHandle(one.id, self._bridge) for one in found]
-        return found
+            return [SyncHandle(handle.id, self._bridge) for handle in enqueued]
+        return enqueued
 
     def worker(
         self,
@@ -525,26 +528,26 @@ class SyncQueue:
     def claim(
         self, job_types: Iterable[str] | str, batch_size: int = 10, *, worker_id: str
     ) -> list[Job]:
-        """Claim jobs for a loop of your own; settle each with its job, which is its lease."""
+        """Claim jobs for your own loop; settle each with the returned job, which has the lease."""
         return portal.run(self._bridge.queue.claim(job_types, batch_size, worker_id=worker_id))
 
     def complete(self, job: Job | Lease, result: Any = None) -> None:
-        """Say that an attempt ended well; raises StaleLease when it is no longer yours."""
+        """Complete an attempt; raises StaleLease if it is no longer yours."""
         portal.run(self._bridge.queue.complete(job, result))
 
     def complete_many(
         self, jobs: Sequence[Job | Lease] | Job | Lease, results: Sequence[Any] | None = None
     ) -> set[UUID]:
-        """Say that attempts ended well; returns the ids that were still yours."""
+        """Complete attempts; returns the ids of those that were still yours."""
         return portal.run(self._bridge.queue.complete_many(jobs, results))
 
     def fail(
         self, job: Job | Lease, error: object, *, retry: bool = True, delay: timedelta | float = 0
     ) -> State:
-        """Say that an attempt failed: it is retried while attempts are left, then it has failed.
+        """Report that an attempt failed: the job is retried if attempts are left, else it fails.
 
-        The error is text, an exception or any object, kept as text. Returns where it went;
-        raises StaleLease when it is no longer yours.
+        The error is text, an exception or any object, stored as text. Returns the new state;
+        raises StaleLease if the attempt is no longer yours.
         """
         return portal.run(self._bridge.queue.fail(job, error, retry=retry, delay=delay))
 
@@ -556,36 +559,36 @@ class SyncQueue:
         retry: bool = True,
         delay: timedelta | float = 0,
     ) -> dict[UUID, State]:
-        """Say that attempts failed; returns where each that was still yours went."""
+        """Report that attempts failed; returns the new state of each that was still yours."""
         return portal.run(self._bridge.queue.fail_many(jobs, errors, retry=retry, delay=delay))
 
     def release(self, jobs: Sequence[Job | Lease] | Job | Lease) -> set[UUID]:
-        """Hand jobs back unrun, the attempt not counted; returns the ids that were yours."""
+        """Release jobs that were not run; the attempt does not count. Returns those still yours."""
         return portal.run(self._bridge.queue.release(jobs))
 
     def recover_stale_jobs(
         self, timeout: timedelta | float = timedelta(minutes=5)
     ) -> list[Recovered]:
-        """Take jobs from workers that fell silent; `timeout` is for those that never beat."""
+        """Take jobs from silent workers; `timeout` is for workers that never sent a beat."""
         return portal.run(self._bridge.queue.recover_stale_jobs(timeout))
 
     def promote(self) -> int:
-        """Let due jobs join the line; workers do this by themselves."""
+        """Put due jobs into the line; workers do this by themselves."""
         return portal.run(self._bridge.queue.promote())
 
     def prune(self, keep: timedelta | float | None = None) -> list[str]:
-        """Forget finished jobs and events older than `keep`; workers do this by themselves."""
+        """Delete finished jobs and events older than `keep`; workers do this by themselves."""
         return portal.run(self._bridge.queue.prune(keep))
 
     def handle(self, id: UUID | str) -> SyncHandle[Any]:
         """Make a handle of a job from its id.
 
-        Its result is decoded where the job's type is registered with this queue, else plain JSON.
+        Its result is decoded if the job's type is registered with this queue, else plain JSON.
         """
         return SyncHandle(self._bridge.queue.handle(id).id, self._bridge)
 
     def get(self, id: UUID | str) -> Job:
-        """Return one job as it stands; raises JobNotFound."""
+        """Return the current state of one job; raises JobNotFound."""
         return portal.run(self._bridge.queue.get(id))
 
     def jobs(
@@ -597,7 +600,7 @@ class SyncQueue:
         before: UUID | str | None = None,
         limit: int = 50,
     ) -> list[Job]:
-        """List jobs, newest first; `before` is the last id of the page before."""
+        """List jobs, newest first; `before` is the last id of the previous page."""
         return portal.run(
             self._bridge.queue.jobs(
                 status=status, job_type=job_type, worker_id=worker_id, before=before, limit=limit
@@ -609,27 +612,27 @@ class SyncQueue:
         return portal.run(self._bridge.queue.counts())
 
     def workers(self) -> list[WorkerHealth]:
-        """Return who is alive, and who was."""
+        """List the workers, alive or silent."""
         return portal.run(self._bridge.queue.workers())
 
     def cancel(
         self, ids: Iterable[UUID | str] | UUID | str, reason: object = "cancelled"
     ) -> set[UUID]:
-        """Cancel a job or several, waiting or at work; returns those that had not ended yet."""
+        """Cancel jobs that wait or run; returns those that had not ended yet."""
         return portal.run(self._bridge.queue.cancel(ids, reason))
 
     def requeue(self, ids: Iterable[UUID | str] | UUID | str, attempts: int = 1) -> set[UUID]:
-        """Give failed or cancelled jobs more attempts; returns those that were."""
+        """Give failed or cancelled jobs more attempts; returns the ids that were requeued."""
         return portal.run(self._bridge.queue.requeue(ids, attempts))
 
     def why(self, id: UUID | str) -> Why:
-        """Say why a job is where it is, in a sentence and a reason; raises JobNotFound."""
+        """Explain why a job is in its state; raises JobNotFound."""
         return portal.run(self._bridge.queue.why(id))
 
     def pause(self, job_type: str, reason: str | None = None) -> bool:
-        """Let no worker claim jobs of this type; returns whether it was not paused before."""
+        """Stop workers from claiming jobs of this type; returns False if it was paused already."""
         return portal.run(self._bridge.queue.pause(job_type, reason))
 
     def resume(self, job_type: str) -> bool:
-        """Let jobs of a paused type be claimed again; returns whether it was paused."""
+        """Let workers claim jobs of a paused type again; returns whether it was paused."""
         return portal.run(self._bridge.queue.resume(job_type))

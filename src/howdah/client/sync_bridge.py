@@ -1,9 +1,8 @@
-"""SyncBridge: what a sync queue and everything it hands out share.
+"""Sync bridge: the async queue behind a sync queue, its job types and its handles.
 
-A queue of its own for the portal's thread, with the functions of the queue it stands for: an
-event loop cannot use the connections of another. A forked child gets a new one. Work
-through a connection of the caller's own never goes to the portal: it is done in the caller's
-thread, where that connection lives.
+The bridge copies the queue for the portal's thread, because an event loop cannot use the
+connections of another one. A forked child gets a new copy. A call with the caller's own connection
+never goes to the portal: it runs in the caller's thread, where that connection is used.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ R = TypeVar("R")
 
 
 class SyncBridge:
-    """One queue's stand-in on the portal's thread."""
+    """The copy of one queue for the portal's thread."""
 
     def __init__(self, queue: Queue) -> None:
         self._original = queue
@@ -45,12 +44,12 @@ class SyncBridge:
     async def close(self) -> None:
         await self.queue.close()
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         portal.abandon(self.queue)
         self.queue = self._original.for_other_loop()
 
     def run(self, work: Coroutine[Any, Any, T], conn: object) -> T:
-        """Run a verb on the portal's thread; through a given connection, in the caller's own."""
+        """Run a call on the portal's thread; with the caller's connection, in its own thread."""
         if conn is None:
             return portal.run(work)
         try:
@@ -66,7 +65,7 @@ class SyncBridge:
         send: Callable[[Iterable[T] | AsyncGenerator[T, None]], Coroutine[Any, Any, R]],
         conn: object,
     ) -> R:
-        """Run a verb that reads a stream; the items are always made in the caller's thread."""
+        """Run a call that reads a stream; the items are always made in the caller's thread."""
         if not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise BadInput(f"a sync queue reads plain iterables, not {type(items).__name__}")
         if conn is None:

@@ -1,10 +1,8 @@
-"""Files: open a file of a home, and never another one.
+"""Files: opens files of a home without following links.
 
-Comes before  locks.py, log.py, postmaster.py and settings.py, which open files to write
-
-Root may work in a home that belongs to another user (`sudo`). That user can leave a link
-there, and root would then change or give away the file it points to. So nothing is opened
-for writing through a link, and nothing that has a second name elsewhere.
+Root may work in a home that belongs to another user (`sudo`). That user could put a link there,
+and root would change or give away the file that it points to. So a file is never opened for
+writing through a symbolic link, nor if it has a second hard link.
 """
 
 from __future__ import annotations
@@ -15,13 +13,13 @@ import stat
 from pathlib import Path
 
 
-def open_own(path: Path, flags: int, mode: int = 0o600) -> int:
-    """Open a plain file that has one name; raises OSError for anything else."""
+def open_regular(path: Path, flags: int, mode: int = 0o600) -> int:
+    """Open a regular file with one hard link; raises OSError for anything else."""
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode)
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-            raise OSError(errno.EINVAL, "it is not a plain file with one name", str(path))
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise OSError(errno.EINVAL, "it is not a regular file with one hard link", str(path))
         os.set_blocking(fd, True)
     except BaseException:
         os.close(fd)
@@ -30,20 +28,20 @@ def open_own(path: Path, flags: int, mode: int = 0o600) -> int:
 
 
 def give_to_owner_of_folder(fd: int, path: Path) -> None:
-    """Let a file that root made belong to whom its folder belongs: `sudo` locks nobody out."""
+    """Give a file that root made to the owner of its folder, who can then use it without `sudo`."""
     if os.geteuid() == 0:
-        around = path.parent.stat()
-        os.fchown(fd, around.st_uid, around.st_gid)
+        folder = path.parent.stat()
+        os.fchown(fd, folder.st_uid, folder.st_gid)
 
 
-def append_own(path: Path, text: str) -> None:
-    """Add text at the end of a file of a home."""
-    with open(open_own(path, os.O_WRONLY | os.O_APPEND), "a") as file:
+def append_regular(path: Path, text: str) -> None:
+    """Append text to a regular file."""
+    with open(open_regular(path, os.O_WRONLY | os.O_APPEND), "a") as file:
         file.write(text)
 
 
-def rewrite_own(path: Path, text: str) -> None:
-    """Write a file of a home anew; it is cut only once it is known to be a plain one."""
-    with open(open_own(path, os.O_WRONLY), "w") as file:
+def rewrite_regular(path: Path, text: str) -> None:
+    """Replace the content of a regular file; it is truncated only after it was checked."""
+    with open(open_regular(path, os.O_WRONLY), "w") as file:
         file.truncate(0)
         file.write(text)

@@ -1,18 +1,16 @@
 """Home: the folder of one private server, and the paths inside it.
 
-Comes before everything else in this package: each file asks a `Home` where to look.
-
     home/                 HOWDAH_HOME, or the user's data directory
-    ├── pg/               the cluster (a link, where root had to put it elsewhere; see root.py)
-    ├── s/                the socket, 0700: who may enter this folder may use the server
-    ├── access/           who is let in, where the server runs as a user of its own (root.py)
-    ├── server.log        what the server said, bounded by the reaper
+    ├── pg/               the cluster (a link if root had to put it elsewhere: root.py)
+    ├── s/                the socket, mode 0700: who may enter this folder may use the server
+    ├── access/           who may connect, if the server runs as a user of its own (root.py)
+    ├── server.log        the log of the server; the reaper limits its size
     ├── users/            one locked file per process that uses the server
-    ├── keep              "stay up without users": `howdah pg start` was here
+    ├── keep              exists if the server stays up without users (`howdah pg start`)
     └── *.lock            see locks.py
 
-A socket's path may have 104 bytes at most, and drivers split it at commas. A home whose
-path cannot carry a socket gets a 0700 folder below /tmp, named by a hash of the home.
+The path of a socket may have 104 bytes at most, and drivers split it at commas. If the path of a
+home does not fit, the socket goes to a folder in /tmp, mode 0700, named by a hash of the home.
 """
 
 from __future__ import annotations
@@ -29,28 +27,28 @@ from urllib.parse import quote
 
 from howdah.embedded.unavailable import unavailable
 
-PORT = 5432  # only the name of the socket; nothing listens on TCP
+PORT = 5432  # only part of the socket's name; nothing listens on TCP
 SUPERUSER = "postgres"
 DATABASE = "howdah"
 
 SOCKET_NAME = f".s.PGSQL.{PORT}"
-LONGEST_SOCKET = 103  # sun_path of macOS and the BSDs, less its final zero; Linux has 107
-SHORT_FOLDERS = Path("/tmp")  # noqa: S108  not $TMPDIR: all processes must agree on it
-PLAIN = re.compile(r"[A-Za-z0-9 _./'+=~-]+")
+MAX_SOCKET_PATH = 103  # sun_path of macOS and the BSDs without its final zero; Linux has 107
+SOCKET_FALLBACK = Path("/tmp")  # noqa: S108  not $TMPDIR: it must be the same for all processes
+SAFE_PATH = re.compile(r"[A-Za-z0-9 _./'+=~-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
     path: Path
-    room: Path  # where pg/ and s/ are: the home itself, except for some of root's servers
+    base: Path  # where pg/ and s/ are: the home itself, or a folder elsewhere (root.py)
 
     @property
     def pgdata(self) -> Path:
-        return self.room / "pg"
+        return self.base / "pg"
 
     @property
-    def pgdata_in_the_making(self) -> Path:
-        return self.room / "pg.making"
+    def pgdata_unfinished(self) -> Path:
+        return self.base / "pg.making"
 
     @property
     def link(self) -> Path:
@@ -58,15 +56,15 @@ class Home:
 
     @property
     def sockets(self) -> Path:
-        folder = self.room / "s"
+        folder = self.base / "s"
         socket = os.fsencode(folder / SOCKET_NAME)
-        if len(socket) <= LONGEST_SOCKET and PLAIN.fullmatch(str(folder)):
+        if len(socket) <= MAX_SOCKET_PATH and SAFE_PATH.fullmatch(str(folder)):
             return folder
-        return SHORT_FOLDERS / f"howdah-{self.fingerprint}"
+        return SOCKET_FALLBACK / f"howdah-{self.fingerprint}"
 
     @property
     def access(self) -> Path:
-        return self.room / "access"
+        return self.base / "access"
 
     @property
     def socket(self) -> Path:
@@ -90,7 +88,7 @@ class Home:
 
     @property
     def major(self) -> str | None:
-        """The PostgreSQL version that made the cluster; None before there is one."""
+        """The major version of PostgreSQL that made the cluster; None if there is no cluster."""
         try:
             return (self.pgdata / "PG_VERSION").read_text().strip()
         except OSError:
@@ -98,21 +96,21 @@ class Home:
 
     @property
     def dsn(self) -> str:
-        # The port is spelled out: PGPORT in somebody's environment must not lead elsewhere.
+        # The port is named so that PGPORT in the environment has no effect.
         host = quote(str(self.sockets), safe="/")
         return f"postgresql://{SUPERUSER}@/{DATABASE}?host={host}&port={PORT}"
 
-    def moved_to(self, room: Path) -> Home:
-        return replace(self, room=room)
+    def with_base(self, base: Path) -> Home:
+        return replace(self, base=base)
 
 
 def find_home(path: Path | None = None) -> Home:
-    """Name the home at `path`, or the user's own. Touches nothing on disk."""
+    """Return the home at `path`, or that of the user. Changes nothing on disk."""
     chosen = (path or default_path()).expanduser().resolve()
     try:
-        return Home(chosen, room=(chosen / "pg").readlink().parent)
-    except OSError:  # no cluster yet, no link, or not ours to look into
-        return Home(chosen, room=chosen)
+        return Home(chosen, base=(chosen / "pg").readlink().parent)
+    except OSError:  # no cluster yet, no link, or not readable for us
+        return Home(chosen, base=chosen)
 
 
 def default_path() -> Path:
@@ -122,25 +120,25 @@ def default_path() -> Path:
         return Path(shared) / "howdah"
     try:
         own = Path.home()
-    except RuntimeError as nameless:
+    except RuntimeError as no_home:
         raise unavailable(
-            "You have no home directory: set HOWDAH_HOME to a folder of yours."
-        ) from nameless
+            "This user has no home directory: set HOWDAH_HOME to a folder that it can write to."
+        ) from no_home
     if sys.platform == "darwin":
         return own / "Library" / "Application Support" / "howdah"
     return own / ".local" / "share" / "howdah"
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder nobody else may enter. What root makes belongs to whom the parent belongs."""
+    """Make a folder with mode 0700. If root makes it, it belongs to the owner of its parent."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
-        if folder.is_symlink():  # of this user or of another: see files.py
-            raise NotADirectoryError(errno.ENOTDIR, "it is a link", str(folder)) from None
+        if folder.is_symlink():  # see files.py
+            raise NotADirectoryError(errno.ENOTDIR, "it is a symbolic link", str(folder)) from None
         return
     if os.geteuid() == 0:
-        around = folder.parent.stat()
-        if not around.st_mode & stat.S_ISVTX:  # /tmp belongs to root, but is everybody's
-            os.chown(folder, around.st_uid, around.st_gid, follow_symlinks=False)
+        parent = folder.parent.stat()
+        if not parent.st_mode & stat.S_ISVTX:  # in /tmp and the like it stays root's
+            os.chown(folder, parent.st_uid, parent.st_gid, follow_symlinks=False)

@@ -1,11 +1,8 @@
 """Leases: which processes use the server, one locked file each.
 
-Comes after   server.py   which takes one lease per process, whatever the number of joins
-Comes before  reaper.py   which stops the server once no lease is held
-
-A file in users/ counts while its process holds it locked. What kill -9 leaves behind is an
-unlocked file, which means nothing and is swept away by the next who comes. New leases are
-taken under start.lock, so whoever holds that lock knows that "nobody" stays true.
+A file in users/ counts while its process holds it locked. `kill -9` leaves an unlocked file, which
+does not count; the next process that joins removes it. New leases are taken under start.lock, so
+while a process holds that lock, "no lease is held" stays true.
 """
 
 from __future__ import annotations
@@ -31,17 +28,17 @@ class Lease:
 
 
 def held(home: Home) -> list[Path]:
-    """List the leases of living processes."""
+    """Return the files of the leases that are held."""
     return [path for path in _files(home) if is_held(path)]
 
 
 def users(home: Home) -> list[int]:
-    """Tell the pids of the processes that use the server."""
+    """Return the pids of the processes that use the server."""
     return sorted(int(path.name.partition("-")[0]) for path in held(home))
 
 
-def wait_for_nobody(home: Home) -> None:
-    """Sleep in the kernel until no lease is held."""
+def wait_until_unused(home: Home) -> None:
+    """Block until no lease is held; it waits for a lock and does not poll."""
     while leases := held(home):
         try:
             lock = Lock(leases[0], create=False)
@@ -51,8 +48,8 @@ def wait_for_nobody(home: Home) -> None:
             lock.acquire(shared=True)
 
 
-def sweep(home: Home) -> None:
-    """Remove what dead processes left behind. Asks for start.lock."""
+def remove_stale(home: Home) -> None:
+    """Remove the files of dead processes. The caller holds start.lock."""
     for path in _files(home):
         if not is_held(path):
             path.unlink(missing_ok=True)

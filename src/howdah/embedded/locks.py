@@ -1,13 +1,13 @@
-"""Locks: files held with flock, which the kernel lets go when their holder dies.
+"""Locks: files that are locked with flock; the kernel releases them when their holder dies.
 
     start.lock    held while a server is started, joined or stopped: one at a time
-    server.lock   held by the server and all its processes; handed to them at birth
-    reaper.lock   held by the one reaper
+    server.lock   held by the server and all its processes, which inherit it
+    reaper.lock   held by the reaper, of which there is only one
     users/*       one per process that uses the server (leases.py)
 
-So no answer here depends on a pid that may have been given to somebody else meanwhile,
-and kill -9 leaves nothing to clean up. A lock belongs to the open file, and that file
-must not leak: it is closed on exec, and `_close_in_child` closes it after a fork.
+So nothing here depends on a pid, which may belong to another process by now, and `kill -9` leaves
+nothing to clean up. A lock belongs to the open file, so the file must not leak: it is closed on
+exec, and `_close_in_child` closes it after a fork.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from howdah.embedded.files import give_to_owner_of_folder, open_own
+from howdah.embedded.files import give_to_owner_of_folder, open_regular
 
 _open: set[Lock] = set()
 
 
 class Lock:
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        self.fd: int = open_own(path, os.O_RDWR | (os.O_CREAT if create else 0))
+        self.fd: int = open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
         _open.add(self)
         if create:
             give_to_owner_of_folder(self.fd, path)
 
     def acquire(self, *, shared: bool = False) -> None:
-        """Take the lock; sleeps in the kernel until it is free."""
+        """Take the lock; blocks until it is free."""
         fcntl.flock(self.fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
 
     def try_acquire(self, *, shared: bool = False) -> bool:
@@ -42,7 +42,7 @@ class Lock:
         return True
 
     def close(self) -> None:
-        """Let go. Never LOCK_UN: that would also take it from a process it was handed to."""
+        """Release the lock. Never LOCK_UN: a process that inherited it would lose it too."""
         if self in _open:
             _open.discard(self)
             os.close(self.fd)
@@ -59,8 +59,8 @@ class Lock:
         self.close()
 
 
-def starting(home: Path) -> Lock:
-    """Hold off everybody else who would start, join or stop the server of this home."""
+def start_lock(home: Path) -> Lock:
+    """Take start.lock: no other process can start, join or stop the server meanwhile."""
     lock = Lock(home / "start.lock")
     try:
         lock.acquire()
@@ -79,7 +79,7 @@ def reaper_lock(home: Path) -> Lock:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether somebody holds the lock at `path` now, without keeping it from anyone."""
+    """Tell whether a process holds the lock at `path` now."""
     try:
         lock = Lock(path, create=False)
     except FileNotFoundError:

@@ -1,10 +1,8 @@
-"""Postmaster: find the living server of a cluster, end it, clear away what a dead one left.
+"""Postmaster: finds the running server of a cluster, stops it, removes the files of a dead one.
 
-Comes after   launch.py, which gave server.lock to the server it started
-
-Two witnesses, because a pid alone proves nothing: it may belong to another program by now.
-server.lock tells that some process of a server is alive; the pid file tells which one, and
-is believed only if that process is a postgres at work on this very cluster.
+A pid alone proves nothing: it may belong to another program by now. So two things are checked.
+server.lock tells that some process of a server is alive. The pid file tells which one, and is
+trusted only if that process is a postgres on this cluster.
 """
 
 from __future__ import annotations
@@ -16,90 +14,90 @@ import subprocess
 import time
 from pathlib import Path
 
-from howdah.embedded.files import rewrite_own
+from howdah.embedded.files import rewrite_regular
 from howdah.embedded.home import SOCKET_NAME, Home
 from howdah.embedded.locks import is_held
 
 PROC = Path("/proc")
-NOBODYS_PID = 2**31 - 2  # above every limit of every kernel
+UNUSED_PID = 2**31 - 2  # larger than any pid
 NAMES = ("postgres", "postmaster")
-FAST_SHUTDOWN = 60.0  # then immediate: the next start recovers, nothing committed is lost
+FAST_SHUTDOWN = 60.0  # seconds; then an immediate shutdown, after which nothing committed is lost
 IMMEDIATE_SHUTDOWN = 30.0
-TICK = 0.02
+POLL_INTERVAL = 0.02
 
 
-def living(home: Home) -> int | None:
-    """Tell the pid of the server of this cluster, if it is alive."""
+def running_pid(home: Home) -> int | None:
+    """Return the pid of the server of this cluster; None if it does not run."""
     pid = _written_pid(home.pgdata / "postmaster.pid")
     return pid if pid and _serves(pid, home.pgdata) else None
 
 
-def is_there(home: Home) -> bool:
-    """Tell whether a server, or a process a dead server left behind, is alive."""
-    return is_held(home.path / "server.lock") or living(home) is not None
+def is_running(home: Home) -> bool:
+    """Tell whether a server, or a process that outlived its server, is alive."""
+    return is_held(home.path / "server.lock") or running_pid(home) is not None
 
 
 def stop(home: Home) -> bool:
-    """End the server, politely first, and wait until it has gone. Asks for start.lock."""
-    was_there = is_there(home)
-    for request, patience in (
+    """Stop the server and wait until it has ended. The caller holds start.lock."""
+    was_running = is_running(home)
+    for request, timeout in (
         (signal.SIGINT, FAST_SHUTDOWN),
         (signal.SIGQUIT, IMMEDIATE_SHUTDOWN),
     ):
-        if _end(home, request, patience):
+        if _end(home, request, timeout):
             break
-    if home.sockets.parent != home.room:
+    if home.sockets.parent != home.base:
         with contextlib.suppress(OSError):
             home.sockets.rmdir()
-    return was_there
+    return was_running
 
 
 def clear_stale_files(home: Home) -> None:
-    """Take a dead server's lock files out of the way. Asks for server.lock, held by us.
+    """Make a dead server's lock files harmless. The caller holds server.lock.
 
-    PostgreSQL does so by itself, unless the pid in them is alive. We hold server.lock, so it
-    is a stranger's by now, or a zombie's. The pid file is not removed but given a pid nobody
-    has: the rest of it lets PostgreSQL find processes that outlived a server which was started
-    by hand and holds no lock of ours.
+    PostgreSQL does that by itself, unless the pid in them is alive. We hold server.lock, so that
+    pid belongs to another program now, or to a zombie. The pid file is not removed but gets an
+    unused pid: the rest of it lets PostgreSQL find processes that outlived a server which was
+    started by hand and holds no lock of ours.
     """
-    if living(home) is not None:
+    if running_pid(home) is not None:
         return
     file = home.pgdata / "postmaster.pid"
     if _written_pid(file) is None:
         file.unlink(missing_ok=True)
     else:
         _, newline, rest = file.read_text().partition("\n")
-        rewrite_own(file, f"{NOBODYS_PID}{newline}{rest}")
+        rewrite_regular(file, f"{UNUSED_PID}{newline}{rest}")
     (home.sockets / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
     home.socket.unlink(missing_ok=True)
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether the process runs; one that ended but was not waited for does not.
+    """Tell whether the process runs; a zombie does not.
 
-    Its command line would not tell: that is empty for a moment while a program is loaded.
+    The command line does not tell that: it is empty for a moment while a program is loaded.
     """
     if not (PROC / "self").exists():
         return bool(_arguments_without_proc(pid))
     try:
-        told = (PROC / str(pid) / "stat").read_text(errors="replace")
+        status = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return False
-    return told.rpartition(")")[2].split()[0] not in ("Z", "X")
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-def _end(home: Home, request: signal.Signals, patience: float) -> bool:
+def _end(home: Home, request: signal.Signals, timeout: float) -> bool:
     asked: int | None = None
-    until = time.monotonic() + patience
-    while is_there(home):
-        pid = living(home)  # not there yet if its starter was killed a moment ago
+    until = time.monotonic() + timeout
+    while is_running(home):
+        pid = running_pid(home)  # None for a moment after its starter was killed
         if pid is not None and pid != asked:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, request)
             asked = pid
         if time.monotonic() > until:
             return False
-        time.sleep(TICK)
+        time.sleep(POLL_INTERVAL)
     return True
 
 
@@ -131,12 +129,12 @@ def _arguments(pid: int) -> list[str]:
             raw = (PROC / str(pid) / "cmdline").read_bytes()
         except OSError:
             return []
-        return [os.fsdecode(word) for word in raw.rstrip(b"\0").split(b"\0") if word]
+        return [os.fsdecode(argument) for argument in raw.rstrip(b"\0").split(b"\0") if argument]
     return _arguments_without_proc(pid)
 
 
 def _arguments_without_proc(pid: int) -> list[str]:
-    """Ask `ps`, which joins words with spaces: the program, then all after the first -D."""
+    """Ask `ps`, which joins arguments with spaces: returns the program and what follows -D."""
     done = subprocess.run(  # noqa: S603  a pid is all that varies
         ["/bin/ps", "-ww", "-p", str(pid), "-o", "state=,command="],
         stdin=subprocess.DEVNULL,
@@ -145,8 +143,8 @@ def _arguments_without_proc(pid: int) -> list[str]:
     state, _, command = os.fsdecode(done.stdout).strip().partition(" ")
     if not command or state.startswith("Z"):
         return []
-    program, found, rest = command.strip().partition(" -D ")
-    if not found:
+    program, option, rest = command.strip().partition(" -D ")
+    if not option:
         return [command.strip()]
-    # -D is the first option we give and -c the next; a folder name may hold spaces
+    # we pass -D first and -c next; the name of a folder may contain spaces
     return [program, rest.partition(" -c ")[0]]

@@ -1,14 +1,12 @@
-"""Reaper: a small process that stops the server once nobody uses it any more.
+"""Reaper: a small process that stops the server when nobody uses it any more.
 
-Comes after   leases.py, whose locks it waits for, asleep in the kernel
+It waits for the locks of leases.py. `kill -9` of the last user releases a lease like any exit. It
+is started before the server, so no server is without one; a process that joins a server without a
+reaper starts another. While the server is kept up (`howdah pg start`), it waits for the end of
+the server instead. It also limits the size of the log.
 
-It belongs to no user and needs no goodbye: kill -9 of the last one lets its lease go like any
-exit. It is started before the server is, so there is no server without one; whoever joins
-a server whose reaper was killed starts another. While the server is kept (`howdah pg start`)
-it waits for the server's end instead. Now and then it cuts the log short.
-
-It runs for long, so it carries little: this package and the standard library. `BOOT` names
-`howdah` without running `howdah/__init__.py`, and leaves site-packages out.
+It runs for long, so it loads little: this package and the standard library. `BOOT` defines the
+package `howdah` without running `howdah/__init__.py`, and leaves site-packages out.
 """
 
 from __future__ import annotations
@@ -24,10 +22,10 @@ from types import FrameType
 from howdah.embedded import leases, log, postmaster
 from howdah.embedded.environment import environment
 from howdah.embedded.home import Home, find_home
-from howdah.embedded.locks import reaper_lock, server_lock, starting
+from howdah.embedded.locks import reaper_lock, server_lock, start_lock
 
-LINGER = 1.0  # one command after another should not start the server anew each time
-LOG_IS_LOOKED_AT_EVERY = 60.0
+STOP_DELAY = 1.0  # seconds, so that a series of commands does not start it each time
+TRIM_LOG_EVERY = 60.0
 
 DETACHED = '"$@" &'
 BOOT = """
@@ -41,22 +39,22 @@ main()
 
 
 def ensure_reaper(home: Home) -> None:
-    """Start a reaper unless there is one. Asks for start.lock, and a lease held by us."""
+    """Start a reaper unless there is one. The caller holds start.lock and a lease."""
     with reaper_lock(home.path) as lock:
         if not lock.try_acquire():
             return
-        complaints = log.open_log(home.log)
+        log_fd = log.open_log(home.log)
         package = str(Path(__file__).parents[1])
         try:
             subprocess.run(  # noqa: S603  this interpreter, and paths as arguments
                 [
                     *("/bin/sh", "-c", DETACHED, "sh"),
                     *(sys.executable, "-I", "-S", "-c", BOOT),
-                    *(package, str(home.path), str(lock.fd), str(LINGER)),
+                    *(package, str(home.path), str(lock.fd), str(STOP_DELAY)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=complaints,
+                stderr=log_fd,
                 env=environment(),
                 cwd="/",
                 pass_fds=(lock.fd,),
@@ -64,37 +62,37 @@ def ensure_reaper(home: Home) -> None:
                 check=True,
             )
         finally:
-            os.close(complaints)
+            os.close(log_fd)
 
 
 def main() -> None:
-    home, reaper_lock_fd, linger = sys.argv[2:]
-    _bound_the_log(find_home(Path(home)))
-    watch(find_home(Path(home)), int(reaper_lock_fd), float(linger))
+    home, reaper_lock_fd, stop_delay = sys.argv[2:]
+    _trim_log_regularly(find_home(Path(home)))
+    watch(find_home(Path(home)), int(reaper_lock_fd), float(stop_delay))
 
 
-def watch(home: Home, reaper_lock_fd: int, linger: float) -> None:
-    """Wait for the last user to go, then stop the server and end."""
+def watch(home: Home, reaper_lock_fd: int, stop_delay: float) -> None:
+    """Wait until no process uses the server, then stop it and end."""
     while True:
-        leases.wait_for_nobody(home)
-        time.sleep(linger)
-        with starting(home.path):
+        leases.wait_until_unused(home)
+        time.sleep(stop_delay)
+        with start_lock(home.path):
             if leases.held(home):
                 continue
-            home = find_home(home.path)  # the first start may have put the cluster elsewhere
-            if not (home.keep.exists() and postmaster.is_there(home)):
-                leases.sweep(home)
+            home = find_home(home.path)  # the first start may have moved the cluster
+            if not (home.keep.exists() and postmaster.is_running(home)):
+                leases.remove_stale(home)
                 postmaster.stop(home)
-                # before start.lock goes: the next who comes must not mistake us for alive
+                # while we hold start.lock, so that the next process does not take us for alive
                 os.close(reaper_lock_fd)
                 return
         with server_lock(home.path) as server:
             server.acquire(shared=True)
 
 
-def _bound_the_log(home: Home) -> None:
+def _trim_log_regularly(home: Home) -> None:
     def trim(number: int, frame: FrameType | None) -> None:
         log.trim(home.log)
 
     signal.signal(signal.SIGALRM, trim)
-    signal.setitimer(signal.ITIMER_REAL, LOG_IS_LOOKED_AT_EVERY, LOG_IS_LOOKED_AT_EVERY)
+    signal.setitimer(signal.ITIMER_REAL, TRIM_LOG_EVERY, TRIM_LOG_EVERY)

@@ -1,11 +1,8 @@
-"""Server: join the private server of a home, and let it go again.
+"""Server: joins the private server of a home, and releases it again.
 
-Comes after   launch.py, which has it up, and reaper.py, which will end it
-Comes before  the queue, which is given `server.dsn` as if a person had
-
-A process holds one lease per home, however often it joins; the last release gives it back.
-The order is lease, reaper, server: at no moment is there a server nobody would stop. All of
-this blocks for up to some seconds; from a coroutine, call it through `asyncio.to_thread`.
+A process holds one lease per home, however often it joins; the last release returns it. The order
+is lease, reaper, server: there is never a server that nobody would stop. These functions block
+for up to some seconds: call them from a coroutine with `asyncio.to_thread`.
 """
 
 from __future__ import annotations
@@ -18,28 +15,28 @@ from types import TracebackType
 from typing import Self
 
 from howdah.embedded import leases, postmaster
-from howdah.embedded.files import open_own
+from howdah.embedded.files import open_regular
 from howdah.embedded.home import DATABASE, Home, find_home, make_folder
 from howdah.embedded.launch import ensure_running
 from howdah.embedded.leases import Lease
-from howdah.embedded.locks import starting
+from howdah.embedded.locks import start_lock
 from howdah.embedded.reaper import ensure_reaper
 from howdah.embedded.unavailable import unavailable
-from howdah.embedded.wire import Conversation, Refused
+from howdah.embedded.wire import ServerError, Session
 
 
 @dataclass
-class _Share:
+class _Joined:
     lease: Lease
-    joined: int = 0
+    count: int = 0
 
 
 _mutex = threading.Lock()
-_shares: dict[Path, _Share] = {}
+_joined: dict[Path, _Joined] = {}
 
 
 class Server:
-    """A share in a running server. Give it back with `release`, or use `with`."""
+    """A running server that this process uses. Call `release` at the end, or use `with`."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -47,14 +44,14 @@ class Server:
         self._process: int | None = os.getpid()
 
     def release(self) -> None:
-        """Say that this share is no longer needed. A second time changes nothing."""
+        """Stop using the server. A second call changes nothing."""
         with _mutex:
-            if self._process == os.getpid():  # a forked child holds nothing of its parent's
-                _give_back(self.home)
+            if self._process == os.getpid():  # a forked child does not hold the lease of its parent
+                _release_lease(self.home)
             self._process = None
 
     def stop(self) -> None:
-        """Stop the server now, whoever else uses it, and give the share back."""
+        """Stop the server now, even if others use it, and release it."""
         stop(self.home.path)
         self.release()
 
@@ -76,7 +73,7 @@ class Status:
     kept: bool  # stays up without users, until `howdah pg stop`
     pid: int | None
     version: str | None  # of the running server, or the major version that made the data
-    users: tuple[int, ...]  # the processes that share it
+    users: tuple[int, ...]  # the processes that use it
     dsn: str
     home: Path
     data: Path
@@ -84,41 +81,41 @@ class Status:
 
 
 def join(home: Path | None = None, *, keep: bool = False) -> Server:
-    """Start the private server, or join it if it runs; `keep` lets it stay without users."""
+    """Start the private server, or join it if it runs; with `keep` it stays up without users."""
     place = find_home(home)
     try:
         make_folder(place.path)
-        with _mutex, starting(place.path):
-            share = _shares.get(place.path) or _Share(Lease(place))
-            _shares[place.path] = share
-            share.joined += 1
+        with _mutex, start_lock(place.path):
+            joined = _joined.get(place.path) or _Joined(Lease(place))
+            _joined[place.path] = joined
+            joined.count += 1
             try:
-                running = _bring_up(place, keep=keep)
+                running = _start_server(place, keep=keep)
             except BaseException:
-                _give_back(place)
+                _release_lease(place)
                 raise
     except OSError as problem:
         raise unavailable(
-            f"{place.path} cannot hold its data: {problem}.\n"
-            "Set HOWDAH_HOME to a folder of yours that can."
+            f"Cannot use the folder {place.path}: {problem}.\n"
+            "Set HOWDAH_HOME to a folder that you can write to."
         ) from problem
     return Server(running)
 
 
 def stop(home: Path | None = None) -> bool:
-    """Stop the server, kept or not; False if there was none to stop."""
+    """Stop the server, even one that is kept up; returns False if none was running."""
     place = find_home(home)
     if not place.path.exists():
         return False
-    with starting(place.path):
+    with start_lock(place.path):
         place.keep.unlink(missing_ok=True)
         return postmaster.stop(find_home(place.path))
 
 
 def status(home: Path | None = None) -> Status:
-    """Tell how things are, and change nothing."""
+    """Return the status of the server. Changes nothing."""
     place = find_home(home)
-    pid = postmaster.living(place)
+    pid = postmaster.running_pid(place)
     return Status(
         running=pid is not None,
         kept=pid is not None and place.keep.exists(),
@@ -132,36 +129,36 @@ def status(home: Path | None = None) -> Status:
     )
 
 
-def _bring_up(place: Home, *, keep: bool) -> Home:
-    leases.sweep(place)
+def _start_server(place: Home, *, keep: bool) -> Home:
+    leases.remove_stale(place)
     ensure_reaper(place)
     running = ensure_running(place)
     if keep:
-        os.close(open_own(place.keep, os.O_WRONLY | os.O_CREAT))
+        os.close(open_regular(place.keep, os.O_WRONLY | os.O_CREAT))
     return running
 
 
-def _give_back(place: Home) -> None:
-    share = _shares[place.path]
-    share.joined -= 1
-    if share.joined == 0:
-        del _shares[place.path]
-        share.lease.release()
+def _release_lease(place: Home) -> None:
+    joined = _joined[place.path]
+    joined.count -= 1
+    if joined.count == 0:
+        del _joined[place.path]
+        joined.lease.release()
 
 
 def _version(place: Home) -> str | None:
     try:
-        with Conversation(place.socket, DATABASE) as session:
+        with Session(place.socket, DATABASE) as session:
             return session.parameters.get("server_version")
-    except (Refused, OSError):
+    except (ServerError, OSError):
         return None
 
 
 def _forget_in_child() -> None:
-    """Let a forked child join for itself: its parent's lease was closed in it (locks.py)."""
+    """Let a forked child join by itself: its copy of the lease was closed (locks.py)."""
     global _mutex
     _mutex = threading.Lock()
-    _shares.clear()
+    _joined.clear()
 
 
 os.register_at_fork(after_in_child=_forget_in_child)

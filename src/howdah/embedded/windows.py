@@ -1,7 +1,6 @@
-"""Windows: where no private server is offered, and the caller is told what to do instead.
+"""Windows: the interface of server.py where there is no embedded server.
 
-Stands in for server.py. The promises of this package rest on flock and on unix sockets
-behind a closed folder; half of them kept would be worse than none.
+The embedded server needs flock and unix sockets in a folder with restricted access.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from typing import Any, NoReturn
 
 from howdah.embedded.unavailable import unavailable
 
-REASON = (
-    "On Windows it needs a server: PostgreSQL for Windows, a container, or WSL with howdah in it."
-)
+REASON = "There is no embedded server on Windows: use PostgreSQL for Windows, a container, or WSL."
 
 
 class Server: ...

@@ -1,10 +1,7 @@
-"""Wire: just enough of PostgreSQL's protocol to ask "are you there?" and create a database.
+"""Wire: a minimal client of PostgreSQL's protocol, to test whether a server answers.
 
-Comes after   launch.py, which has started or found a server
-Comes before  server.py, which hands out the DSN
-
-Written by hand, so that neither a driver nor `psql` is needed to start a server, and the
-answer is the one every client will get. No password is ever asked for: see settings.py.
+It can also create a database. It is written by hand so that a server can be started without a
+driver and without `psql`. It supports no password: settings.py asks for none.
 """
 
 from __future__ import annotations
@@ -19,10 +16,10 @@ from typing import Self
 from howdah.embedded.home import SUPERUSER
 
 PROTOCOL = 3 << 16
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
-class Refused(Exception):
+class ServerError(Exception):
     """The server answered with an error; `code` is its SQLSTATE."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -30,25 +27,25 @@ class Refused(Exception):
         self.code = code
 
 
-class Conversation:
-    """One short session. Raises `Refused`, or OSError where nobody answers."""
+class Session:
+    """One short session. Raises `ServerError`, or OSError if the server does not answer."""
 
     def __init__(self, path: Path, database: str) -> None:
         self.parameters: dict[str, str] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._socket.settimeout(PATIENCE)
+            self._socket.settimeout(TIMEOUT)
             self._socket.connect(str(path))
-            words = f"user\0{SUPERUSER}\0database\0{database}\0\0".encode()
-            self._socket.sendall(struct.pack("!ii", len(words) + 8, PROTOCOL) + words)
+            parameters = f"user\0{SUPERUSER}\0database\0{database}\0\0".encode()
+            self._socket.sendall(struct.pack("!ii", len(parameters) + 8, PROTOCOL) + parameters)
             self._read_until_ready()
         except BaseException:
             self._socket.close()
             raise
 
     def run(self, statement: str) -> None:
-        words = statement.encode() + b"\0"
-        self._socket.sendall(b"Q" + struct.pack("!i", len(words) + 4) + words)
+        message = statement.encode() + b"\0"
+        self._socket.sendall(b"Q" + struct.pack("!i", len(message) + 4) + message)
         self._read_until_ready()
 
     def __enter__(self) -> Self:
@@ -68,12 +65,15 @@ class Conversation:
         for kind, body in self._messages():
             match kind:
                 case b"E":
-                    raise _refusal(body)
+                    raise _server_error(body)
                 case b"S":
                     name, value, _ = body.decode().split("\0")
                     self.parameters[name] = value
                 case b"R" if body != b"\0\0\0\0":
-                    raise Refused("28000", "the server asks for a password")
+                    raise ServerError(
+                        "28000",
+                        "the server asks for a password",
+                    )
                 case b"Z":
                     return
                 case _:
@@ -86,14 +86,14 @@ class Conversation:
             yield kind, self._read(length - 4)
 
     def _read(self, wanted: int) -> bytes:
-        got = b""
-        while len(got) < wanted:
-            if not (piece := self._socket.recv(wanted - len(got))):
-                raise ConnectionResetError("the server hung up")
-            got += piece
-        return got
+        received = b""
+        while len(received) < wanted:
+            if not (chunk := self._socket.recv(wanted - len(received))):
+                raise ConnectionResetError("the server closed the connection")
+            received += chunk
+        return received
 
 
-def _refusal(body: bytes) -> Refused:
+def _server_error(body: bytes) -> ServerError:
     fields = {part[:1]: part[1:].decode(errors="replace") for part in body.split(b"\0") if part}
-    return Refused(fields.get(b"C", ""), fields.get(b"M", ""))
+    return ServerError(fields.get(b"C", ""), fields.get(b"M", ""))

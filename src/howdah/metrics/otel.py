@@ -1,8 +1,8 @@
 """OpenTelemetry: spans for enqueue and run, one trace across processes. The extra `otel`.
 
-The context travels as a W3C traceparent in the job's own column `trace`, never in its payload. A
-run is a child of the enqueueing, in whatever process and however much later. Only contexts that
-are sampled travel, so sampling at the producer spares the workers, too.
+The trace context is stored as a W3C traceparent in the job's column `trace`, not in its payload.
+The span of a run is a child of the span of its enqueue, in any process and at any later time. Only
+sampled contexts are stored, so sampling in the producer also decides for the workers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SYSTEM = {"messaging.system": "howdah"}
 
 
 def trace(queue: AnyQueue, provider: api.TracerProvider | None = None) -> AnyQueue:
-    """Make spans of what a queue, its job types and its workers do; returns the queue."""
+    """Make spans for a queue, its job types and its workers; returns the queue."""
     tracing = _Spans(api.get_tracer("howdah", VERSION, provider))
     if isinstance(queue, SyncQueue):
         queue.asynchronous.store.tracing = tracing
@@ -44,7 +44,7 @@ def trace(queue: AnyQueue, provider: api.TracerProvider | None = None) -> AnyQue
 
 
 class _Spans:
-    """Makes spans; see tracing.py for who calls it."""
+    """Makes spans; tracing.py says when each method is called."""
 
     def __init__(self, tracer: api.Tracer) -> None:
         self._tracer = tracer
@@ -52,7 +52,7 @@ class _Spans:
 
     @contextmanager
     def enqueueing(self, draft: Draft) -> Generator[Draft]:
-        """Make the span of one enqueueing."""
+        """Make the span of one enqueue."""
         attributes = {
             **_SYSTEM,
             "messaging.operation.name": "enqueue",
@@ -62,28 +62,28 @@ class _Spans:
         with self._tracer.start_as_current_span(
             f"enqueue {draft.job_type}", kind=SpanKind.PRODUCER, attributes=attributes
         ):
-            yield _carrying(draft, _traceparent())
+            yield _with_trace(draft, _traceparent())
 
     @contextmanager
     def enqueueing_many(self, drafts: Drafts) -> Generator[Drafts]:
-        """Make one span for a stream; every job of it carries the same context."""
+        """Make one span for a stream; all its jobs get the same context."""
         with self._tracer.start_as_current_span(
             "enqueue_many",
             kind=SpanKind.PRODUCER,
             attributes={**_SYSTEM, "messaging.operation.name": "enqueue"},
         ) as span:
-            counted = _Counted(_traceparent())
+            stream = _TracedStream(_traceparent())
             try:
                 yield (
-                    counted.each_async(drafts)
+                    stream.each_async(drafts)
                     if isinstance(drafts, AsyncIterable)
-                    else counted.each(drafts)
+                    else stream.each(drafts)
                 )
             finally:
-                span.set_attribute("messaging.batch.message_count", counted.jobs)
+                span.set_attribute("messaging.batch.message_count", stream.jobs)
 
     async def running(self, claim: Claim, attempt: Callable[[], Awaitable[None]]) -> None:
-        """Make the span of one attempt, a child of its enqueueing."""
+        """Make the span of one attempt, a child of the span of its enqueue."""
         attributes = {
             **_SYSTEM,
             "messaging.operation.name": "run",
@@ -107,7 +107,7 @@ class _Spans:
                     span.set_attribute("howdah.outcome", "lost")
 
     def ended(self, ending: Ending) -> None:
-        """Say on an attempt's span how it ended."""
+        """Write on an attempt's span how it ended."""
         span = self._running.pop((ending.claim.id, ending.claim.attempt), None)
         if span is None:
             return
@@ -117,8 +117,8 @@ class _Spans:
             span.set_status(Status(StatusCode.ERROR, outcome.reason))
 
 
-class _Counted:
-    """Gives each draft of a stream the context, and counts them."""
+class _TracedStream:
+    """Gives each draft of a stream the trace context, and counts the drafts."""
 
     def __init__(self, traceparent: str | None) -> None:
         self._traceparent = traceparent
@@ -127,22 +127,22 @@ class _Counted:
     def each(self, drafts: Any) -> Generator[Draft]:
         for draft in drafts:
             self.jobs += 1
-            yield _carrying(draft, self._traceparent)
+            yield _with_trace(draft, self._traceparent)
 
     async def each_async(self, drafts: AsyncIterable[Draft]) -> AsyncGenerator[Draft]:
         async for draft in drafts:
             self.jobs += 1
-            yield _carrying(draft, self._traceparent)
+            yield _with_trace(draft, self._traceparent)
 
 
-def _carrying(draft: Draft, traceparent: str | None) -> Draft:
+def _with_trace(draft: Draft, traceparent: str | None) -> Draft:
     if traceparent is None or not isinstance(draft, Draft):  # pyright: ignore
-        return draft  # what is no draft is refused further down
+        return draft  # a value that is not a draft is refused later
     return msgspec.structs.replace(draft, trace=traceparent)
 
 
 def _traceparent() -> str | None:
-    """Write the current context down; None where nobody records it."""
+    """Return the current context as a traceparent; None if it is not sampled."""
     if not api.get_current_span().get_span_context().trace_flags.sampled:
         return None
     carrier: dict[str, str] = {}
@@ -151,5 +151,5 @@ def _traceparent() -> str | None:
 
 
 def _context(traceparent: str | None) -> Context:
-    """Read a context; a job without one, or with nonsense, begins a trace of its own."""
+    """Read a traceparent; a job without a valid one begins a trace of its own."""
     return _W3C.extract({"traceparent": traceparent or ""}, context=Context())

@@ -1,10 +1,10 @@
 """Prometheus: the queue as the text that Prometheus scrapes, format 0.0.4.
 
-Comes after  observe/  which answers the questions
+Comes after  observe/  which reads the numbers
 
-Counters and histograms are the sums of `howdah.measures`, which never fall, so `rate()` works over
-any number of workers and over their restarts. They tell what howdah's own workers did; what
-foreign workers ended shows in howdah_jobs_kept alone.
+Counters and histograms are the sums of `howdah.measures`. These never fall, so `rate()` is right
+for any number of workers and across their restarts. Jobs that foreign workers ended are counted
+in howdah_jobs_kept only.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
-import asyncpg
-
 from howdah.histogram import BOUNDS, CELLS
-from howdah.observe.count import Count
 from howdah.observe.doctor import Diagnosis, examine
-from howdah.observe.overview import Overview, TypeNow, overview
-from howdah.observe.workers import WorkerNow, crew
-from howdah.store import Store, query
+from howdah.observe.measure_totals import MeasureTotals, measure_totals
+from howdah.observe.overview import Overview, overview
+from howdah.observe.workers import WorkerNow
+from howdah.observe.workers import workers as read_workers
+from howdah.store import Store
+from howdah.store.query import WITHIN, TookTooLong
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 CAP = 100_000  # waiting jobs of one type that are counted for a scrape
@@ -28,31 +28,31 @@ OUTCOMES = ("completed", "failed", "retried", "cancelled", "released")
 Sample = tuple[Mapping[str, str], float]
 
 
-async def prometheus(store: Store, *, within: timedelta = query.WITHIN, cap: int = CAP) -> str:
-    """Return everything there is to scrape."""
-    seen = await overview(store, within=within, cap=cap, trend=False)
-    late = list(seen.late)
+async def prometheus(store: Store, *, within: timedelta = WITHIN, cap: int = CAP) -> str:
+    """Return the text of all metrics."""
+    now = await overview(store, within=within, cap=cap, trend=False)
+    late = list(now.late)
     workers: list[WorkerNow] = []
     try:
-        workers = await crew(store, within=within)
-    except query.TookTooLong:
+        workers = await read_workers(store, within=within)
+    except TookTooLong:
         late.append("workers")
-    measured: Sequence[asyncpg.Record] = []
+    totals: list[MeasureTotals] = []
     try:
-        measured = await query.fetch(store, within, "select * from howdah.measured()")
-    except query.TookTooLong:
+        totals = await measure_totals(store, within=within)
+    except TookTooLong:
         late.append("measures")
     diagnosis = await examine(store, within=within)
     page = _Page()
-    _types(page, seen)
-    _measured(page, measured)
-    _workers(page, workers, seen)
+    _types(page, now)
+    _attempts(page, totals)
+    _workers(page, workers, now)
     _health(page, diagnosis, late)
     return page.text()
 
 
 class _Page:
-    """Lines of text, one metric after the other."""
+    """The lines of the answer, one metric after the other."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -71,7 +71,7 @@ class _Page:
     def histogram(
         self, name: str, help: str, of: Iterable[tuple[str, Sequence[int], float]]
     ) -> None:
-        """Add one histogram per job type: every other bound, so each is twice the one before."""
+        """Add one histogram per job type; every second bound, so each is twice the one before."""
         self._head(name, "histogram", help)
         for job_type, cells, seconds in of:
             full = [*cells, *[0] * (CELLS - len(cells))]
@@ -98,80 +98,80 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
 
 
-def _types(page: _Page, seen: Overview) -> None:
+def _types(page: _Page, now: Overview) -> None:
     def gauge(name: str, help: str, value: dict[str, float]) -> None:
         page.add(name, "gauge", help, (({"job_type": t}, n) for t, n in value.items()))
 
-    def counted(count: Count) -> float:
-        return count.jobs
-
-    types: list[TypeNow] = seen.types
-    by_type = {one.job_type: one for one in types}
+    by_type = {row.job_type: row for row in now.types}
     gauge(
         "howdah_jobs_waiting",
         f"Jobs that stand in line, counted up to {CAP}.",
-        {t: counted(one.waiting) for t, one in by_type.items()},
+        {t: row.waiting.jobs for t, row in by_type.items()},
     )
     gauge(
         "howdah_jobs_scheduled",
-        "Jobs that wait for their time or for a retry.",
-        {t: counted(one.scheduled) for t, one in by_type.items()},
+        "Jobs that are not due yet, for the first time or for a retry.",
+        {t: row.scheduled.jobs for t, row in by_type.items()},
     )
     gauge(
         "howdah_jobs_claimed",
-        "Jobs in a worker's hands that are not known to run yet.",
-        {t: one.claimed for t, one in by_type.items()},
+        "Jobs that a worker holds and has not started yet.",
+        {t: row.claimed for t, row in by_type.items()},
     )
-    gauge("howdah_jobs_running", "Jobs at work.", {t: one.running for t, one in by_type.items()})
+    gauge("howdah_jobs_running", "Jobs that run.", {t: row.running for t, row in by_type.items()})
     gauge(
         "howdah_oldest_waiting_seconds",
-        "How long the first job in line has stood there.",
-        {t: one.oldest.total_seconds() if one.oldest else 0 for t, one in by_type.items()},
+        "How long the first job in line has waited.",
+        {t: row.oldest.total_seconds() if row.oldest else 0 for t, row in by_type.items()},
     )
     gauge(
         "howdah_type_paused",
         "1 while the type is paused.",
-        {t: int(one.paused is not None) for t, one in by_type.items()},
+        {t: int(row.paused is not None) for t, row in by_type.items()},
     )
     gauge(
         "howdah_type_listeners",
         "Live workers that know the type.",
-        {t: one.listeners for t, one in by_type.items()},
+        {t: row.listeners for t, row in by_type.items()},
     )
     page.add(
         "howdah_jobs_kept",
         "gauge",
-        "Finished jobs that are kept, whoever ended them.",
+        "Finished jobs that are not pruned yet, whoever ended them.",
         (
             ({"job_type": t, "status": str(state)}, jobs)
-            for t, one in by_type.items()
-            for state, jobs in one.finished.items()
+            for t, row in by_type.items()
+            for state, jobs in row.finished.items()
         ),
     )
 
 
-def _measured(page: _Page, rows: Sequence[asyncpg.Record]) -> None:
+def _attempts(page: _Page, totals: Sequence[MeasureTotals]) -> None:
     page.add(
         "howdah_attempts_total",
         "counter",
         "Attempts by how they ended.",
-        (({"job_type": row["job_type"], "outcome": o}, row[o]) for row in rows for o in OUTCOMES),
+        (
+            ({"job_type": row.job_type, "outcome": outcome}, getattr(row, outcome))
+            for row in totals
+            for outcome in OUTCOMES
+        ),
     )
     page.histogram(
         "howdah_pickup_seconds",
         "From joining the line to the start of the handler.",
-        ((row["job_type"], row["pickup"], row["pickup_seconds"]) for row in rows),
+        ((row.job_type, row.pickup, row.pickup_seconds) for row in totals),
     )
     page.histogram(
         "howdah_run_seconds",
         "How long handlers ran.",
-        ((row["job_type"], row["run"], row["run_seconds"]) for row in rows),
+        ((row.job_type, row.run, row.run_seconds) for row in totals),
     )
 
 
-def _workers(page: _Page, workers: Sequence[WorkerNow], seen: Overview) -> None:
-    page.add("howdah_workers", "gauge", "Live workers.", [({}, seen.workers)])
-    beating = [one for one in workers if one.beats]
+def _workers(page: _Page, workers: Sequence[WorkerNow], now: Overview) -> None:
+    page.add("howdah_workers", "gauge", "Live workers.", [({}, now.workers)])
+    beating = [worker for worker in workers if worker.beats]
     for name, help, key in (
         ("howdah_worker_slots", "How many jobs the worker may run at once.", "slots"),
         ("howdah_worker_busy", "How many it ran at its last beat.", "running"),
@@ -181,19 +181,19 @@ def _workers(page: _Page, workers: Sequence[WorkerNow], seen: Overview) -> None:
             "gauge",
             help,
             (
-                ({"worker": one.id}, value)
-                for one in beating
-                if isinstance(value := one.info.get(key), int)
+                ({"worker": worker.id}, value)
+                for worker in beating
+                if isinstance(value := worker.info.get(key), int)
             ),
         )
     page.add(
         "howdah_worker_beat_age_seconds",
         "gauge",
-        "How long ago the worker last said that it lives.",
+        "How long ago the worker last beat.",
         (
-            ({"worker": one.id}, max(0.0, one.silent_for.total_seconds()))
-            for one in beating
-            if one.silent_for is not None
+            ({"worker": worker.id}, max(0.0, worker.silent_for.total_seconds()))
+            for worker in beating
+            if worker.silent_for is not None
         ),
     )
 

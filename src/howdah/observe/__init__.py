@@ -1,22 +1,26 @@
-"""Observe: questions about a queue, each answered at a bounded cost, and how to steer it.
+"""Observe: questions about a queue, each answered at a bounded cost. Nothing here writes.
 
-    overview.py   every type at a glance, from counts with a cap and from measures
-    over_time.py  the last hour, day or week of all types or of one, for charts
-    problems.py   what a person should look at, worst first
-    page.py       jobs by filter, page by page, and how many there are
-    brief.py      what tells the jobs of a list apart: payloads, cut, and labels
-    short_id.py   a job by a part of its id
-    life.py       one job: its waits, its attempts, its events
-    failures.py   recent failures, the same errors together
-    crew.py       workers, and what each runs now
-    job_types.py  what workers have registered of their types
-    why.py        why a job, or a type, does not move
-    doctor/       what is wrong with a PostgreSQL queue
-    ready.py      whether the database answers and the schema fits
-    steer.py      pause and resume, priority, time, delete
-    measures.py   what a worker measures; histogram.py, how times are counted
+    overview.py        the current numbers of every job type
+    over_time.py       the last hour, day or week, for charts
+    measure_totals.py  the sums of all measures, for counters
+    queue_depth.py     how many jobs of each type are in each state
+    problems.py        what a person should look at, worst first
+    page.py            jobs by filter, page by page, and how many there are
+    count.py           a number that may be cut off: 10,000+
+    brief.py           a shortened payload and the label, to tell the jobs of a list apart
+    short_id.py        a job by a part of its id
+    job_history.py     one job: its waits, its attempts, its events
+    raw.py             the JSON of one job and its events, as it is stored
+    failures.py        recent failures, grouped by error
+    workers.py         workers, and what each runs now
+    job_types.py       what workers have registered about their types
+    paused.py          which types are paused
+    why.py             why a job, or a type, does not run
+    doctor/            what is wrong with the database of a queue
+    ready.py           whether the database answers and the schema fits
+    rest.py            how long to pause between repeated queries
 
-No question reads the history as a whole, and each takes a time limit: `look.py`.
+No question reads the whole history. Questions for people have a time limit: see store/query.py.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from howdah.histogram import Times
 from howdah.observe.count import Count
 from howdah.observe.doctor import Check, Diagnosis, Level, examine
 from howdah.observe.failures import FailureGroup, Failures, failures
-from howdah.observe.history import Kind, Life, Span, life
+from howdah.observe.job_history import JobHistory, Kind, Span, job_history
 from howdah.observe.job_types import (
     RegisteredType,
     misfits,
@@ -33,24 +37,15 @@ from howdah.observe.job_types import (
     unregistered,
     warn_unregistered,
 )
+from howdah.observe.measure_totals import MeasureTotals, measure_totals
 from howdah.observe.over_time import OverTime, Point, Range, over_time
 from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
-from howdah.observe.page import Filter, Page, Summary, count, ends, page
+from howdah.observe.page import Filter, Page, Summary, count, newest_and_oldest, page
+from howdah.observe.paused import Paused, paused
 from howdah.observe.problems import Problem, problems
 from howdah.observe.why import Reason, Why, why, why_type
-from howdah.observe.workers import Attempt, WorkerNow, crew
+from howdah.observe.workers import Attempt, WorkerHealth, WorkerNow, workers
 from howdah.store.query import TookTooLong
-from howdah.store.steer import (
-    Paused,
-    clone,
-    delete,
-    drain,
-    pause,
-    paused,
-    reprioritise,
-    resume,
-    run_now,
-)
 
 __all__ = [
     "Attempt",
@@ -60,10 +55,11 @@ __all__ = [
     "FailureGroup",
     "Failures",
     "Filter",
+    "JobHistory",
     "Kind",
     "Lane",
     "Level",
-    "Life",
+    "MeasureTotals",
     "Minute",
     "OverTime",
     "Overview",
@@ -80,29 +76,24 @@ __all__ = [
     "TookTooLong",
     "TypeNow",
     "Why",
+    "WorkerHealth",
     "WorkerNow",
-    "clone",
     "count",
-    "crew",
-    "delete",
-    "drain",
-    "ends",
     "examine",
     "failures",
-    "life",
+    "job_history",
+    "measure_totals",
     "misfits",
+    "newest_and_oldest",
     "over_time",
     "overview",
     "page",
-    "pause",
     "paused",
     "problems",
     "registered_type",
-    "reprioritise",
-    "resume",
-    "run_now",
     "unregistered",
     "warn_unregistered",
     "why",
     "why_type",
+    "workers",
 ]

@@ -1,7 +1,7 @@
-"""Brief: what tells the jobs of a list apart: the payload, cut, and the label of the type.
+"""Brief: a shortened payload and the type's label, to tell the jobs of a list apart.
 
-A payload that is long is cut by the server: its first fields and those of the label, without what
-is nested in it. Anybody may have enqueued it: whoever shows it hides what is secret and escapes it.
+The server cuts a long payload: it sends the first fields and those of the label, without nested
+values. The payload is untrusted: code that shows it must escape it and hide secret fields.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import msgspec
 
 from howdah.store import Store, query
 
-WHOLE = 2_000  # characters of a payload that is not cut
-FIELDS = 20  # of one that is
-LONGEST = 200  # characters of a value of those, and of a name
+UNCUT = 2_000  # a payload of at most so many characters is not cut
+FIELDS = 20  # of a cut payload
+LONGEST = 200  # characters of a field name or value in a cut payload
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """The payload of one job as JSON, cut where it is long, and the label of its type."""
+    """The payload of one job as JSON, cut if it is long, and the label of its type."""
 
     data: str
     label: str | None  # a template over the fields: see text/labels.py
@@ -29,10 +29,10 @@ class Brief(msgspec.Struct, frozen=True):
 async def briefs(
     store: Store, ids: Sequence[UUID], *, within: timedelta = query.WITHIN
 ) -> dict[UUID, Brief]:
-    """Read what tells these jobs apart."""
+    """Read the payloads and labels of these jobs."""
     if not ids:
         return {}
-    rows = await query.fetch(store, within, _SQL, list(ids), WHOLE, FIELDS, LONGEST)
+    rows = await query.fetch(store, within, _SQL, list(ids), UNCUT, FIELDS, LONGEST)
     return {row["id"]: Brief(row["data"], row["label"]) for row in rows}
 
 

@@ -1,7 +1,6 @@
-"""Count: how many, exactly up to a cap; beyond it only that there are more.
+"""Count: a number that is exact up to a cap; beyond it, only that there are more.
 
-Counting millions of waiting jobs on every refresh would cost more than running some of them, and
-nobody acts differently on 3,000,000 than on "10,000+".
+Counting millions of waiting jobs on every refresh would cost more than running some of them.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ CAP = 10_000
 
 
 class Count(msgspec.Struct, frozen=True):
-    """A number, and whether there are more than it says."""
+    """A number of jobs, and whether there are more."""
 
     jobs: int = 0
     more: bool = False
@@ -28,5 +27,5 @@ class Count(msgspec.Struct, frozen=True):
 
 
 def capped(jobs: int, cap: int = CAP) -> Count:
-    """Make a count of what was counted up to one above the cap."""
+    """Make a Count of a number that was counted up to one above the cap."""
     return Count(min(jobs, cap), jobs > cap)

@@ -1,11 +1,10 @@
-"""Failures: jobs that failed of late, and jobs that failed and are tried again.
+"""Failures: jobs that failed recently, and jobs that failed and are tried again.
 
 In SQL  sql/80_observe/recent_failures.sql, retrying_failures.sql, fingerprint.sql
 
-Errors are the same when their fingerprints are: numbers, ids, hex and quoted text left out. Only
-the newest failed jobs are looked at, along the index that has nothing but failed and cancelled
-ones. Of live jobs, a bounded number is looked at too. The jobs of a group are found by `page` with
-its filter.
+Errors are the same if their fingerprints are: without numbers, ids, hex strings and quoted text.
+Only the newest failed jobs are read, along the index of failed and cancelled jobs, and a limited
+number of live jobs. `page` finds the jobs of a group with its filter.
 """
 
 from __future__ import annotations
@@ -17,30 +16,30 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from howdah.observe.history import instant_of
+from howdah.observe.job_history import instant_of
 from howdah.observe.page import Filter
 from howdah.states import State
 from howdah.store import Store, query
 
-DEPTH = 2_000  # failed jobs that are looked at
+DEPTH = 2_000  # failed jobs that are read
 TREND = 24  # hours
 LIVE = tuple(state for state in State if not state.finished)
 
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs of one type that failed alike."""
+    """Jobs of one type that failed with the same error."""
 
     job_type: str
     fingerprint: str
-    jobs: int  # among those looked at
+    jobs: int  # among those that were read
     first_at: datetime
     last_at: datetime
     example: str  # the newest error, in full
     newest: UUID  # the job of the example
     trend: list[int]  # per hour, the last day, oldest first
-    retrying: bool = False  # they have attempts left and are tried again
-    next_at: datetime | None = None  # when the first of those that wait is tried again
-    attempts: int | None = None  # the most that one of those has made
+    retrying: bool = False  # the jobs have attempts left and are tried again
+    next_at: datetime | None = None  # the next retry of the group
+    attempts: int | None = None  # the highest number of attempts of a job in the group
 
     @property
     def filter(self) -> Filter:
@@ -53,13 +52,13 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """Groups of jobs that failed alike, the latest first."""
+    """Groups of jobs that failed with the same error, the latest first."""
 
     groups: list[FailureGroup]  # failed for good
     looked_at: int
-    more: bool  # there are older failed jobs that were not looked at
+    more: bool  # there are older failed jobs that were not read
     retrying: list[FailureGroup] = msgspec.field(default_factory=list[FailureGroup])
-    retrying_more: bool = False  # there may be more of those than were looked at
+    retrying_more: bool = False  # there may be more retrying jobs than were read
     late: list[str] = msgspec.field(default_factory=list[str])  # parts that took too long
 
 
@@ -70,7 +69,7 @@ async def failures(
     depth: int = DEPTH,
     within: timedelta = query.WITHIN,
 ) -> Failures:
-    """Group the newest failed jobs, and those that are tried again, by their errors."""
+    """Group the newest failed jobs, and those that are tried again, by error."""
     rows = await query.fetch(
         store,
         within,
@@ -101,32 +100,32 @@ async def failures(
             job_type,
             depth,
         )
-    except query.TookTooLong:  # many live jobs, or many dead rows: the failed ones are shown
+    except query.TookTooLong:  # many live jobs or many dead rows: return the failed ones alone
         live, late = (), ["retrying"]
     return Failures(
         groups,
         sum(group.jobs for group in groups),
         bool(rows) and rows[0]["more"],
-        _retrying(live),
+        _retrying_groups(live),
         bool(live) and live[0]["more"],
         late,
     )
 
 
-def _retrying(rows: Sequence[asyncpg.Record]) -> list[FailureGroup]:
-    groups = [_retried(row) for row in rows]
+def _retrying_groups(rows: Sequence[asyncpg.Record]) -> list[FailureGroup]:
+    groups = [_retrying_group(row) for row in rows]
     return sorted(groups, key=lambda group: group.last_at, reverse=True)
 
 
-def _retried(row: asyncpg.Record) -> FailureGroup:
+def _retrying_group(row: asyncpg.Record) -> FailureGroup:
     now: datetime = row["now"]
-    told = map(instant_of, row["ended"])
-    ended = [min(at, now) for at in told if at is not None and at.year >= 1970]
-    hours = [0] * TREND
+    instants = map(instant_of, row["ended"])
+    ended = [min(at, now) for at in instants if at is not None and at.year >= 1970]
+    by_hour = [0] * TREND
     for at in ended:
-        ago = (now - at) // timedelta(hours=1)
-        if ago < TREND:
-            hours[TREND - 1 - ago] += 1
+        hours_ago = (now - at) // timedelta(hours=1)
+        if hours_ago < TREND:
+            by_hour[TREND - 1 - hours_ago] += 1
     return FailureGroup(
         job_type=row["job_type"],
         fingerprint=row["fingerprint"],
@@ -135,7 +134,7 @@ def _retried(row: asyncpg.Record) -> FailureGroup:
         last_at=max(ended, default=now),
         example=row["example"],
         newest=row["newest"],
-        trend=hours,
+        trend=by_hour,
         retrying=True,
         next_at=row["next_at"],
         attempts=row["attempts"],

@@ -1,9 +1,9 @@
-"""Job types: what workers have registered, for those who enqueue without the function.
+"""Job types: what workers have registered about a type, for callers without its function.
 
 In SQL  sql/20_tables/job_types.sql
 
-The rows are written by workers and read here by name. Their words are shown as text and never
-trusted: parameters that do not look like parameters are as if there were none.
+Workers write the rows. Their content is untrusted: parameters in an unknown format count as not
+registered.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from howdah.store import Store
 
 _log = log_named("howdah.enqueue")
 
-LIVE = timedelta(minutes=3)  # a worker says once a minute that it knows its types
-MOST_NAMES = 10_000  # that are looked at for a near miss
-UNSAID = "-"  # the signature of a type whose worker did not tell its parameters
+LIVE = timedelta(minutes=3)  # a worker registers its types again once a minute
+MOST_NAMES = 10_000  # that are compared with a misspelt name
+NO_SIGNATURE = "-"  # of a type whose worker did not register its parameters
 
-_ONE = """
+_BY_NAME = """
     select priority, max_attempts, parameters, signature, label, last_seen_at,
            last_seen_at >= howdah.clock() - $2::interval
     from howdah.job_types where name = $1
@@ -34,20 +34,20 @@ _NAMES = "select name from howdah.job_types order by last_seen_at desc limit $1"
 
 
 class RegisteredType(msgspec.Struct, frozen=True, kw_only=True):
-    """What workers have told of one job type."""
+    """What workers have registered about one job type."""
 
     name: str
     priority: int
     max_attempts: int
-    parameters: list[Parameter] | None  # None: not told
+    parameters: list[Parameter] | None  # None: not registered
     label: str | None
     last_seen_at: datetime
-    live: bool  # whether a worker that knows it was heard of just now
+    live: bool  # whether a worker registered it within the last minutes
 
 
 async def registered_type(store: Store, name: str) -> RegisteredType | None:
-    """Return what workers have told of a type; None where none ever did."""
-    rows = await store.fetch(_ONE, name, LIVE)
+    """Return what workers have registered about a type; None if no worker ever did."""
+    rows = await store.fetch(_BY_NAME, name, LIVE)
     if not rows:
         return None
     priority, max_attempts, parameters, signature, label, last_seen_at, live = rows[0]
@@ -55,7 +55,7 @@ async def registered_type(store: Store, name: str) -> RegisteredType | None:
         name=name,
         priority=priority,
         max_attempts=max_attempts,
-        parameters=None if signature == UNSAID else _parameters(parameters),
+        parameters=None if signature == NO_SIGNATURE else _parameters(parameters),
         label=label,
         last_seen_at=last_seen_at,
         live=live,
@@ -70,36 +70,36 @@ def _parameters(text: str) -> list[Parameter] | None:
 
 
 async def unregistered(store: Store, name: str) -> str | None:
-    """Say that no worker ever registered a type, and which names are near; None: one did."""
+    """Say that no worker ever registered a type, with similar names; None if one did."""
     names = [row[0] for row in await store.fetch(_NAMES, MOST_NAMES)]
     if name in names:
         return None
-    near = difflib.get_close_matches(name, names, n=3)
-    meant = " or ".join(repr(one) for one in near)
-    return f"no worker has ever registered {name!r}" + (f" (did you mean {meant}?)" if near else "")
+    similar = [repr(match) for match in difflib.get_close_matches(name, names, n=3)]
+    hint = f" (did you mean {' or '.join(similar)}?)" if similar else ""
+    return f"no worker has ever registered {name!r}{hint}"
 
 
 async def warn_unregistered(store: Store, name: str) -> None:
-    """Log that no worker ever registered a type; what goes wrong here hurts no enqueue."""
+    """Log that no worker ever registered a type; an error here does not fail the enqueue."""
     try:
-        said = await unregistered(store, name)
+        warning = await unregistered(store, name)
     except HowdahError:
         return
-    if said is not None:
-        _log.warning("enqueue.unregistered type=%s: %s", name, said)
+    if warning is not None:
+        _log.warning("enqueue.unregistered type=%s: %s", name, warning)
 
 
 def misfits(parameters: list[Parameter], data: Mapping[str, object]) -> list[str]:
-    """Say in what a payload cannot fit a function with these parameters; empty: it may fit."""
-    names = [one.name for one in parameters]
-    said = [
-        f"missing {one.name!r}{f' ({one.type})' if one.type else ''}"
-        for one in parameters
-        if one.required and one.name not in data
+    """List what is missing or unknown in a payload for these parameters; empty: it may fit."""
+    names = [parameter.name for parameter in parameters]
+    wrong = [
+        f"missing {parameter.name!r}{f' ({parameter.type})' if parameter.type else ''}"
+        for parameter in parameters
+        if parameter.required and parameter.name not in data
     ]
     for name in data:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
-            said.append(f"unknown {name!r}{meant}")
-    return said
+            similar = difflib.get_close_matches(name, names, n=1)
+            hint = f" (did you mean {similar[0]!r}?)" if similar else ""
+            wrong.append(f"unknown {name!r}{hint}")
+    return wrong

@@ -1,10 +1,11 @@
-"""Over time: how the queue, or one type, did in the last hour, day or week.
+"""Over time: measures of the queue, or of one type, in the last hour, day or week.
 
 In SQL  sql/20_tables/measure_history.sql, filled by compact_measures.sql and sample_waiting.sql
 
-A chart of all types reads the rows of '' alone, one of a type its own rows and those: a few hundred
-each, whatever ran and however many types there are. A point in whose time no worker was there is
-unknown (None), not zero. Counts are known up to the last folded minute, one to three minutes ago.
+The rows with the type '' are of all types together. A chart reads those, and the rows of its type:
+a few hundred, whatever ran and however many types there are. A point is unknown (None), not zero,
+if no worker was alive in its time. Counts end at the last compacted minute, one to three minutes
+ago.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from howdah.histogram import CELLS, Times
 from howdah.observe.count import Count
 from howdah.store import Store, query
 
-MOST = 2000  # rows that are read of one type; the newest
-_ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)  # as compact_measures.sql has it
+MOST = 2000  # rows of one type that are read, the newest
+_ORIGIN = datetime(2000, 1, 1, tzinfo=UTC)  # the same as in compact_measures.sql
 
 
 class Range(StrEnum):
@@ -35,7 +36,7 @@ class Range(StrEnum):
 
     @property
     def step(self) -> timedelta:
-        """How long a point of it is."""
+        """The length of one point."""
         return _SHAPES[self][0]
 
     @property
@@ -51,29 +52,29 @@ _SHAPES = {
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured in one step. Counts are null where no worker was there to measure."""
+    """What was measured in one step. Counts are null if no worker was alive in it."""
 
     at: datetime  # when it began
-    minutes: int = 0  # in so many of its minutes a worker was there
+    minutes: int = 0  # of the step, in which a worker was alive
     completed: int | None = None
     failed: int | None = None  # for good
     retried: int | None = None  # failed attempts that are tried again
-    waiting: Count | None = None  # the most that stood in line at once, counted once a minute
+    waiting: Count | None = None  # the largest number in line, counted once a minute
     pickup: Times = Times()
     run: Times = Times()
 
     def per_minute(self, count: int | None) -> float | None:
-        """Divide a count by the minutes that it was counted in."""
+        """Divide a count by the minutes in which it was counted."""
         return None if count is None or not self.minutes else count / self.minutes
 
 
 class OverTime(msgspec.Struct, frozen=True, kw_only=True):
-    """How the queue, or one type of it, did over time."""
+    """Measures of the queue, or of one type, over time."""
 
     range: Range
     job_type: str | None  # null: all types together
     at: datetime  # by the server's clock
-    step: timedelta  # how long each point is
+    step: timedelta  # the length of each point
     points: list[Point]  # oldest first
 
 
@@ -84,48 +85,48 @@ async def over_time(
     *,
     within: timedelta = query.WITHIN,
 ) -> OverTime:
-    """Look at all types together, or at one."""
+    """Read the measures of all types together, or of one type."""
     now: datetime = await query.fetchval(store, within, "select howdah.clock()")
     last = now - (now - _ORIGIN) % range.step
     starts = [last - range.step * n for n in reversed(_count(range.points))]
-    own = await _rows(store, within, job_type or "", starts[0], now)
-    every = own if job_type is None else await _watched(store, within, starts[0], now)
+    rows = await _rows(store, within, job_type or "", starts[0], now)
+    all_types = rows if job_type is None else await _minutes(store, within, starts[0], now)
     return OverTime(
         range=range,
         job_type=job_type,
         at=now,
         step=range.step,
-        points=_points(range, starts, own, every),
+        points=_points(range, starts, rows, all_types),
     )
 
 
-_count = range  # the word means something else in this file
+_count = range  # the parameter `range` hides the builtin
 
 
 async def _rows(
     store: Store, within: timedelta, job_type: str, first: datetime, now: datetime
 ) -> Sequence[asyncpg.Record]:
-    """Read what is kept of one type; of a clock that was ahead, nothing that is yet to come."""
-    return await query.fetch(store, within, f"select * {_KEPT}", job_type, first, now, MOST)
+    """Read the history of one type; rows in the future, of a wrong clock, are left out."""
+    return await query.fetch(store, within, f"select * {_HISTORY}", job_type, first, now, MOST)
 
 
-async def _watched(
+async def _minutes(
     store: Store, within: timedelta, first: datetime, now: datetime
 ) -> Sequence[asyncpg.Record]:
-    """Read when somebody was there, and when it was counted who waits."""
+    """Read when a worker was alive, and when waiting jobs were counted."""
     return await query.fetch(
-        store, within, f"select at, minutes, waiting, more {_KEPT}", "", first, now, MOST
+        store, within, f"select at, minutes, waiting, more {_HISTORY}", "", first, now, MOST
     )
 
 
-_KEPT = (
+_HISTORY = (
     "from howdah.measure_history where job_type = $1 and at >= $2 and at <= $3 "
     "order by at desc limit $4"
 )
 
 
 class _Sum:
-    """What one step adds up to."""
+    """The sum of the rows of one step."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = dict.fromkeys(("completed", "failed", "retried"), 0)
@@ -151,15 +152,15 @@ class _Sum:
 def _points(
     range: Range,
     starts: Sequence[datetime],
-    own: Sequence[asyncpg.Record],
-    every: Sequence[asyncpg.Record],
+    rows: Sequence[asyncpg.Record],
+    all_types: Sequence[asyncpg.Record],
 ) -> list[Point]:
     sums: defaultdict[int, _Sum] = defaultdict(_Sum)
     minutes: defaultdict[int, int] = defaultdict(int)
     counted: set[int] = set()
-    for row in own:
+    for row in rows:
         sums[(row["at"] - starts[0]) // range.step].add(row)
-    for row in every:
+    for row in all_types:
         n = (row["at"] - starts[0]) // range.step
         minutes[n] += row["minutes"]
         if row["waiting"] is not None:
@@ -167,13 +168,13 @@ def _points(
     return [_point(at, sums[n], minutes[n], n in counted) for n, at in enumerate(starts)]
 
 
-def _point(at: datetime, found: _Sum, minutes: int, counted: bool) -> Point:
-    counts: dict[str, Any] = found.counts if minutes else {}
+def _point(at: datetime, total: _Sum, minutes: int, counted: bool) -> Point:
+    counts: dict[str, Any] = total.counts if minutes else {}
     return Point(
         at=at,
         minutes=minutes,
-        waiting=Count(found.waiting, found.more) if counted else None,
-        pickup=found.times("pickup"),
-        run=found.times("run"),
+        waiting=Count(total.waiting, total.more) if counted else None,
+        pickup=total.times("pickup"),
+        run=total.times("run"),
         **counts,
     )

@@ -1,6 +1,6 @@
-"""Ready: whether the database answers, and holds the schema that this code works with.
+"""Ready: whether the database answers, and holds a schema that this code can use.
 
-One short question, for those who ask again and again: see web/probes.py.
+One short query, for probes that ask again and again: see web/probes.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NO_FIT = "the schema in the database does not fit this code"
 
 
 async def not_ready(store: Store, within: timedelta = query.WITHIN) -> str | None:
-    """Say in a few words what is missing, without names and numbers; None when all is there."""
+    """Say what is missing, without names and numbers; None if all is well."""
     try:
         rows = await query.fetch(
             store, within, "select schema_number, compatible_from from howdah.installed"

@@ -1,7 +1,7 @@
 """Short id: find a job by a part of its id, as lists show it.
 
-Lists show the last eight digits of an id, because ids of one moment begin alike. No index helps to
-find an id by its end, so only the newest jobs are looked at; a beginning is found among all.
+Lists show the last eight digits, because ids of the same time have the same first digits. No index
+finds an id by its end, so only the newest jobs are searched. A beginning is searched in all jobs.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from howdah.errors import BadInput, JobNotFound
 from howdah.store import Store, query
 
 SHOWN = 8  # digits
-LEAST = 6  # fewer digits could be anything
-MOST = 10  # jobs that are told of when several fit
-DEPTH = 200_000  # jobs whose ids are looked at
+LEAST = 6  # digits that are needed to search
+MOST = 10  # jobs that an error lists if several match
+DEPTH = 200_000  # jobs whose ids are searched by their end
 _DIGITS = 32  # of a whole id
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The jobs that a part of an id fits, newest first."""
+    """The jobs whose id begins or ends with the given digits, newest first."""
 
     ids: list[UUID]
-    marked: bool  # it was written as an end: …0872eb5e
+    marked: bool  # it was written as the end of an id: …0872eb5e
 
 
 def shortened(id: UUID) -> str:
-    """Return the end of an id, as lists show it."""
+    """Return the last digits of an id, as lists show them."""
     return str(id)[-SHOWN:]
 
 
-def part_of_id(said: str) -> tuple[str, bool] | None:
-    """Read the digits of a part of an id, and whether it is marked as its end; None: it is none."""
-    said = said.strip()
-    digits = said.lstrip("….").strip()
-    marked = digits != said
+def part_of_id(text: str) -> tuple[str, bool] | None:
+    """Read the digits of a part of an id, and whether it is marked as the end; None: it is not."""
+    text = text.strip()
+    digits = text.lstrip("….").strip()
+    marked = digits != text
     digits = digits.replace("-", "").lower()
     if len(digits) >= _DIGITS or not re.fullmatch(rf"[0-9a-f]{{{LEAST},}}", digits):
         return None
@@ -46,10 +46,10 @@ def part_of_id(said: str) -> tuple[str, bool] | None:
 
 
 async def find(
-    store: Store, said: str, *, depth: int = DEPTH, within: timedelta = query.WITHIN
+    store: Store, text: str, *, depth: int = DEPTH, within: timedelta = query.WITHIN
 ) -> Found | None:
-    """Find the jobs that a part of an id fits; None when it cannot be a part of one."""
-    part = part_of_id(said)
+    """Find jobs by a part of their id; None if the text cannot be a part of an id."""
+    part = part_of_id(text)
     if part is None:
         return None
     digits, marked = part
@@ -69,30 +69,30 @@ async def find(
     return Found([row[0] for row in rows], marked)
 
 
-async def find_one(store: Store, said: str, *, depth: int = DEPTH) -> UUID:
-    """Return the one job that an id, or a part of one, means; raises JobNotFound or BadInput."""
+async def find_one(store: Store, text: str, *, depth: int = DEPTH) -> UUID:
+    """Return the one job with this id, or part of an id; raises JobNotFound or BadInput."""
     try:
-        return UUID(said)
+        return UUID(text)
     except ValueError:
         pass
-    found = await find(store, said, depth=depth)
+    found = await find(store, text, depth=depth)
     if found is None:
         raise BadInput(
-            f"{said!r} is not the id of a job: give a whole id, or {LEAST} or more digits of "
+            f"{text!r} is not the id of a job: give a whole id, or {LEAST} or more digits of "
             "its beginning or its end"
         )
-    return only(found, said, depth)
+    return only(found, text, depth)
 
 
-def only(found: Found, said: str, depth: int = DEPTH) -> UUID:
-    """Return the one job that was found; raises JobNotFound or BadInput."""
+def only(found: Found, text: str, depth: int = DEPTH) -> UUID:
+    """Return the only job that was found; raises JobNotFound or BadInput."""
     if not found.ids:
         raise JobNotFound(
-            f"no id begins with {said}, and none of the newest {depth:,} jobs has an id that "
+            f"no id begins with {text}, and none of the newest {depth:,} jobs has an id that "
             "ends in it"
         )
     if len(found.ids) > 1:
         named = ", ".join(map(str, found.ids[:MOST]))
         more = " and more" if len(found.ids) > MOST else ""
-        raise BadInput(f"several jobs have {said} in their ids; give a whole one: {named}{more}")
+        raise BadInput(f"several ids begin or end with {text}; give a whole one: {named}{more}")
     return found.ids[0]

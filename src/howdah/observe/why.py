@@ -1,7 +1,7 @@
-"""Why: what a job, or a type, waits for, in one plain sentence and one word for programs.
+"""Why: what a job, or a job type, waits for, as a sentence for people and a word for programs.
 
-The first reason that holds is told, the one that would keep the job waiting even if all the
-others were gone: not due, paused, no worker, no free slot, others go first.
+The reasons are checked in this order: not due, paused, no worker, no free slot, other jobs go
+first. The first one that holds is returned: the job would wait for it in any case.
 """
 
 from __future__ import annotations
@@ -16,28 +16,27 @@ import msgspec
 
 from howdah.errors import JobNotFound
 from howdah.observe.count import CAP, Count
-from howdah.observe.overview import Listener, listeners
-from howdah.observe.wording import amounts, instant, jobs, length, some
-from howdah.observe.workers import read_held_up
+from howdah.observe.paused import Paused, paused
+from howdah.observe.workers import LiveWorker, live_workers, read_held_up
 from howdah.states import State
 from howdah.store import Store, query
-from howdah.store.steer import Paused, paused
+from howdah.text.wording import amounts, instant, jobs, length, shorten, some
 
-UPKEEP = timedelta(seconds=10)  # a due job that nobody lets into the line for so long
+UNPROMOTED = timedelta(seconds=10)  # a due job joins the line within this time if a worker runs
 
 
 class Reason(StrEnum):
-    """Why, for programs."""
+    """Why, as a word for programs."""
 
     NOT_DUE = "not_due"
     WAITING_FOR_RETRY = "waiting_for_retry"
     UNREAD = "unread"  # the workers that met it cannot read its payload
     PAUSED = "paused"
-    NOBODY_LISTENS = "nobody_listens"  # no live worker knows the type
-    NOBODY_PROMOTES = "nobody_promotes"  # it is due, and no worker runs to let it in line
+    NO_WORKER = "no_worker"  # no live worker knows the type
+    NO_UPKEEP = "no_upkeep"  # it is due, and no worker runs that moves it to the line
     SLOTS_BUSY = "slots_busy"
-    BEHIND = "behind"  # others go first
-    READY = "ready"  # the next to be claimed
+    NOT_NEXT = "not_next"  # other jobs go first
+    READY = "ready"  # it is the next to be claimed
     CLAIMED = "claimed"
     RUNNING = "running"
     WORKER_SILENT = "worker_silent"
@@ -48,35 +47,35 @@ class Reason(StrEnum):
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether it stays like this until somebody does something."""
-        return self in _STAYS
+        """Whether the job waits until a person acts."""
+        return self in _NEED_A_PERSON
 
 
-_STAYS = {
+_NEED_A_PERSON = {
     Reason.UNREAD,
     Reason.PAUSED,
-    Reason.NOBODY_LISTENS,
-    Reason.NOBODY_PROMOTES,
+    Reason.NO_WORKER,
+    Reason.NO_UPKEEP,
     Reason.FAILED,
     Reason.CANCELLED,
 }
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer."""
+    """Why a job, or a job type, waits."""
 
     reason: Reason
     sentence: str
     job_type: str
     job_id: UUID | None = None
-    until: datetime | None = None  # not due, waiting for a retry, or unread, until then
-    worker_id: str | None = None  # who has it
+    until: datetime | None = None  # how long it is not due, waits for a retry, or stays unread
+    worker_id: str | None = None  # the worker that holds it
     listeners: list[str] = msgspec.field(default_factory=list[str])  # live workers of the type
-    slots: int = 0  # of those
+    slots: int = 0  # of these workers
     busy: int = 0
     busy_with: dict[str, int] = msgspec.field(default_factory=dict[str, int])  # jobs by type
-    ahead_higher: Count = Count()  # jobs of a higher priority that those would take first
-    ahead_older: Count = Count()  # of the same priority, but older
+    ahead_higher: Count = Count()  # jobs of a higher priority that these workers claim first
+    ahead_older: Count = Count()  # older jobs of the same priority
     paused: Paused | None = None
 
     @property
@@ -85,7 +84,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Why:
-    """Say why a job is where it is; raises JobNotFound."""
+    """Explain why a job is in its state; raises JobNotFound."""
     rows = await query.fetch(
         store,
         within,
@@ -97,7 +96,7 @@ async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Wh
         id,
     )
     if not rows:
-        raise JobNotFound(f"there is no job {id}: never committed, or pruned after its retention")
+        raise JobNotFound.with_id(id)
     row = rows[0]
     status = State(row["status"])
     if status.finished:
@@ -110,8 +109,8 @@ async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Wh
     pause = (await paused(store, within=within)).get(row["job_type"])
     if row["ready_at"] is None:
         return _not_in_line(row, pause, known)
-    crew = await _Crew.of(store, row["job_type"], within)
-    return await _in_line(store, row, pause, crew, within, known)
+    candidates = await _Candidates.of(store, row["job_type"], within)
+    return await _in_line(store, row, pause, candidates, within, known)
 
 
 def _ended(row: asyncpg.Record, status: State) -> Why:
@@ -150,8 +149,8 @@ def _held(row: asyncpg.Record, status: State) -> Why:
     if beat_at is not None and now - beat_at > row["silent_after"]:
         return Why(
             reason=Reason.WORKER_SILENT,
-            sentence=f"Its worker {worker} has been silent for {length(now - beat_at)}. Any other "
-            "worker takes the job from it within a second or so; `howdah recover` does it too.",
+            sentence=f"Its worker {worker} has been silent for {length(now - beat_at)}. Another "
+            "live worker recovers the job within seconds; `howdah recover` does it too.",
             **known,
         )
     if status is State.CLAIMED:
@@ -168,7 +167,7 @@ def _held(row: asyncpg.Record, status: State) -> Why:
 
 
 def _holding(row: asyncpg.Record) -> str:
-    """Say so where nothing but one handler can run in its worker."""
+    """Add that a handler in the job's worker holds the GIL, if one does."""
     held_up = read_held_up(row["held_up"])
     if held_up is None or not held_up.now:
         return ""
@@ -180,12 +179,12 @@ def _holding(row: asyncpg.Record) -> str:
 
 
 def _unread(row: asyncpg.Record, known: dict[str, Any]) -> Why:
-    """Say who could not read it, and how long it waits for somebody who can."""
+    """Explain that no worker could read the payload, and until when it waits for one."""
     until: datetime = row["unread_until"]
-    said = _short(row["last_error"] or "a worker cannot read its payload")
+    problem = _short(row["last_error"] or "a worker cannot read its payload")
     return Why(
         reason=Reason.UNREAD,
-        sentence=f"{said[0].upper()}{said[1:]}. It was first handed back "
+        sentence=f"{problem[0].upper()}{problem[1:]}. It was first handed back "
         f"{length(row['now'] - row['unread_since'])} ago and waits for a worker that can read it, "
         f"until {instant(until)}.",
         until=until,
@@ -196,11 +195,11 @@ def _unread(row: asyncpg.Record, known: dict[str, Any]) -> Why:
 def _not_in_line(row: asyncpg.Record, pause: Paused | None, known: dict[str, Any]) -> Why:
     due: datetime = row["run_at"] or row["created_at"]
     now = row["now"]
-    if now - due > UPKEEP:
+    if now - due > UNPROMOTED:
         return Why(
-            reason=Reason.NOBODY_PROMOTES,
+            reason=Reason.NO_UPKEEP,
             sentence=f"It has been due for {length(now - due)}, and it has not joined the line, "
-            "because no worker is running. Start one.",
+            "because no worker runs. Start one.",
             until=due,
             **known,
         )
@@ -224,44 +223,55 @@ def _not_in_line(row: asyncpg.Record, pause: Paused | None, known: dict[str, Any
     )
 
 
-class _Crew(msgspec.Struct, frozen=True):
-    """The live workers that know a type."""
+class _Candidates(msgspec.Struct, frozen=True):
+    """The live workers that know a job type, and so may claim it."""
 
-    members: list[Listener]
+    workers: list[LiveWorker]
     busy_with: dict[str, int]
     job_type: str
 
     @classmethod
-    async def of(cls, store: Store, job_type: str, within: timedelta) -> _Crew:
-        alive = await listeners(store, within)
-        members = [one for one in alive if job_type in one.job_types]
+    async def of(cls, store: Store, job_type: str, within: timedelta) -> _Candidates:
+        live = await live_workers(store, within)
+        workers = [worker for worker in live if job_type in worker.job_types]
         rows = await query.fetch(
             store,
             within,
             "select job_type, count(*) from (select job_type from howdah.jobs_live "
             "where worker_id = any ($1) limit $2) as held group by 1",
-            [one.id for one in members],
+            [worker.id for worker in workers],
             CAP,
         )
-        return cls(members, {row[0]: row[1] for row in rows}, job_type)
+        return cls(workers, {row[0]: row[1] for row in rows}, job_type)
 
     @property
     def slots(self) -> int:
-        return sum(one.places_of(self.job_type)[0] for one in self.members)
+        return sum(worker.slots_for(self.job_type)[0] for worker in self.workers)
 
     @property
     def busy(self) -> int:
-        return sum(one.places_of(self.job_type)[1] for one in self.members)
+        return sum(worker.slots_for(self.job_type)[1] for worker in self.workers)
 
     @property
-    def places(self) -> str:
-        """What a job of this type waits for, where workers know it."""
-        in_threads = any(self.job_type in one.thread_types for one in self.members)
+    def slots_word(self) -> str:
+        """What a job of this type needs in these workers: slots or threads."""
+        in_threads = any(self.job_type in worker.thread_types for worker in self.workers)
         return "threads" if in_threads else "slots"
 
     @property
     def types(self) -> list[str]:
-        return sorted({name for one in self.members for name in one.job_types})
+        return sorted({name for worker in self.workers for name in worker.job_types})
+
+    @property
+    def names(self) -> str:
+        """The workers, in a sentence."""
+        if len(self.workers) == 1:
+            return f"the worker {self.workers[0].id}"
+        return f"the {len(self.workers)} workers ({some([worker.id for worker in self.workers])})"
+
+    @property
+    def know(self) -> str:
+        return "knows" if len(self.workers) == 1 else "know"
 
     @property
     def full(self) -> bool:
@@ -269,7 +279,7 @@ class _Crew(msgspec.Struct, frozen=True):
 
     def facts(self) -> dict[str, Any]:
         return {
-            "listeners": [one.id for one in self.members],
+            "listeners": [worker.id for worker in self.workers],
             "slots": self.slots,
             "busy": self.busy,
             "busy_with": self.busy_with,
@@ -280,12 +290,12 @@ async def _in_line(
     store: Store,
     row: asyncpg.Record,
     pause: Paused | None,
-    crew: _Crew,
+    candidates: _Candidates,
     within: timedelta,
     known: dict[str, Any],
 ) -> Why:
     job_type = row["job_type"]
-    if (blocked := _blocked(job_type, pause, crew, known)) is not None:
+    if (blocked := _blocked(job_type, pause, candidates, known)) is not None:
         return blocked
     ahead = await query.fetch(
         store,
@@ -293,54 +303,57 @@ async def _in_line(
         "select coalesce(sum(higher), 0)::int, coalesce(sum(older), 0)::int, "
         "coalesce(bool_or(higher + older >= $5), false) "
         "from howdah.jobs_ahead($1, $2, $3, $4, $5)",
-        crew.types,
+        candidates.types,
         row["priority"],
         row["ready_at"],
         row["id"],
         CAP,
     )
     higher, older, more = ahead[0]
-    known |= crew.facts() | {
+    known |= candidates.facts() | {
         "ahead_higher": Count(higher, more and bool(higher)),
         "ahead_older": Count(older, more and bool(older)),
     }
     first = _who_goes_first(Count(higher, more), Count(older, more))
-    workers = _workers(crew)
-    if crew.full:
+    workers = candidates.names
+    if candidates.full:
         return Why(
             reason=Reason.SLOTS_BUSY,
-            sentence=f"All {crew.slots:,} {crew.places} of {workers} that {_know(crew)} {job_type} "
-            f"are busy ({amounts(crew.busy_with)}){', and ' + first if first else ''}.",
+            sentence=f"All {candidates.slots:,} {candidates.slots_word} of {workers} that "
+            f"{candidates.know} {job_type} are busy ({amounts(candidates.busy_with)})"
+            f"{', and ' + first if first else ''}.",
             **known,
         )
     if first:
         return Why(
-            reason=Reason.BEHIND,
-            sentence=f"{first[0].upper()}{first[1:]}; {workers} {_know(crew)} {job_type}.",
+            reason=Reason.NOT_NEXT,
+            sentence=f"{first[0].upper()}{first[1:]}; {workers} {candidates.know} {job_type}.",
             **known,
         )
     return Why(
         reason=Reason.READY,
-        sentence=f"It is the next to be claimed: {workers} {_know(crew)} {job_type} and "
-        f"{'has' if len(crew.members) == 1 else 'have'} free {crew.places}.",
+        sentence=f"It is the next to be claimed: {workers} {candidates.know} {job_type} and "
+        f"{'has' if len(candidates.workers) == 1 else 'have'} free {candidates.slots_word}.",
         **known,
     )
 
 
-def _blocked(job_type: str, pause: Paused | None, crew: _Crew, known: dict[str, Any]) -> Why | None:
-    """Say what keeps every job of a type from being claimed."""
+def _blocked(
+    job_type: str, pause: Paused | None, candidates: _Candidates, known: dict[str, Any]
+) -> Why | None:
+    """Explain what keeps every job of a type from being claimed; None if nothing does."""
     if pause is not None:
-        said = f": {_short(pause.reason)}" if pause.reason else ""
+        reason = f": {_short(pause.reason)}" if pause.reason else ""
         return Why(
             reason=Reason.PAUSED,
             sentence=f"Its type {job_type} is paused since {instant(pause.paused_at)}, by "
-            f"{pause.paused_by}{said}. `howdah resume {job_type}` lets it go on.",
+            f"{pause.paused_by}{reason}. `howdah resume {job_type}` resumes it.",
             paused=pause,
             **known,
         )
-    if not crew.members:
+    if not candidates.workers:
         return Why(
-            reason=Reason.NOBODY_LISTENS,
+            reason=Reason.NO_WORKER,
             sentence=f"No live worker knows the type {job_type}. Start one that does. Foreign "
             "workers, which claim with plain SQL and never beat, are not counted here.",
             **known,
@@ -364,23 +377,12 @@ def _who_goes_first(higher: Count, older: Count) -> str:
     return f"{jobs(total)} {goes} first ({', '.join(parts)})"
 
 
-def _workers(crew: _Crew) -> str:
-    if len(crew.members) == 1:
-        return f"the worker {crew.members[0].id}"
-    return f"the {len(crew.members)} workers ({some([one.id for one in crew.members])})"
-
-
-def _know(crew: _Crew) -> str:
-    return "knows" if len(crew.members) == 1 else "know"
-
-
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 200 else f"{line[:199]}…"
+    return shorten(" ".join(text.split()), 200)
 
 
 async def why_type(store: Store, job_type: str, *, within: timedelta = query.WITHIN) -> Why:
-    """Say why jobs of a type wait; told of the first in its line."""
+    """Explain why jobs of a type wait: the reason of the first job in its line."""
     rows = await query.fetch(
         store,
         within,
@@ -391,16 +393,17 @@ async def why_type(store: Store, job_type: str, *, within: timedelta = query.WIT
     if rows:
         try:
             return await why(store, rows[0][0], within=within)
-        except JobNotFound:  # it went on while we looked
+        except JobNotFound:  # it was deleted in between
             pass
     known: dict[str, Any] = {"job_type": job_type}
     pause = (await paused(store, within=within)).get(job_type)
-    crew = await _Crew.of(store, job_type, within)
-    if (blocked := _blocked(job_type, pause, crew, known)) is not None:
+    candidates = await _Candidates.of(store, job_type, within)
+    if (blocked := _blocked(job_type, pause, candidates, known)) is not None:
         return blocked
     return Why(
         reason=Reason.IDLE,
-        sentence=f"No job of the type {job_type} stands in line; {_workers(crew)} {_know(crew)} "
-        f"it and {crew.busy:,} of {crew.slots:,} {crew.places} are busy.",
-        **known | crew.facts(),
+        sentence=f"No job of the type {job_type} stands in line; {candidates.names} "
+        f"{candidates.know} it and {candidates.busy:,} of {candidates.slots:,} "
+        f"{candidates.slots_word} are busy.",
+        **known | candidates.facts(),
     )

@@ -1,14 +1,19 @@
-"""Run: do the work of a claimed job, and turn however it ends into an outcome.
+"""Run: run the handlers of claimed jobs, and turn how they end into outcomes.
 
-context.py    what a handler sees of its own job
-log_lines.py  which job a log record belongs to, and how lines are written
-reports.py    progress and events on their way to the store
-attempt.py    how an attempt ended, as a value
-threads.py    plain functions in threads
-processes.py  functions in processes of their own, child.py their other end
-program.py    whether such a process will find its function
-hooks.py      functions of the program's own that hear how attempts begin and end
-heartbeat.py  the beat, in a thread of its own; beat_process.py and beat_helper.py, a process
-              that beats while a handler holds the GIL
-disown.py     a task that cannot be stopped, and the end of its event loop
+executor.py           starts attempts, and ends them in time
+context.py            the running job, for its handler
+outcome_of.py         the outcome of what a handler returned or raised
+thread_pool.py        plain functions in threads
+process/              functions in child processes
+detach_task.py        lets an event loop end without a task that cannot be stopped
+reports.py            progress and events on their way to the store
+flush.py              sends reports and marks attempts as running, several times a second
+report_checks.py      checks of progress and events
+hooks.py              calls functions of the user when attempts start and end
+heartbeat.py          sends beats, from a thread
+beat_process.py       starts a process that beats while a handler holds the GIL
+beat_helper.py        the program of that process
+type_registration.py  registers the worker's job types
+measures.py           counts and times of a worker's jobs
+job_logging.py        puts the job on log records, and formats log lines
 """

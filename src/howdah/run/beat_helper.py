@@ -1,10 +1,10 @@
-"""Beat helper: a small process that beats for its worker while a handler holds the GIL.
+"""Beat helper: the program of a small process that beats while a handler holds the GIL.
 
-Comes after  beat_process.py, which starts it and tells it every few seconds that threads run
+Comes after  beat_process.py, which starts it and pings it every few seconds
 
 It imports nothing of howdah until it has to beat, and never the user's program. It beats only while
-the worker's process lives and is not stopped, and not for longer than it was told: a worker that
-hangs for ever is given up all the same. It ends with its worker: its stdin closes then.
+the worker's process exists and is not stopped, and no longer than its limit: a worker that hangs
+for ever must be recovered. It ends with its worker, because its stdin closes then.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ STDIN = 0
 
 
 class Helper:
-    """Waits for words of the worker; where none come, looks whether it may beat for it."""
+    """Waits for pings of the worker; if none come, checks whether to beat for it."""
 
-    def __init__(self, about: dict[str, Any]) -> None:
-        self._about = about
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
         self._worker = os.getppid()
-        self._heard = time.monotonic()
+        self._pinged = time.monotonic()
         self._failed = False
         self._runner: Any = None
         self._connection: Any = None
 
     def step(self) -> bool:
-        """Wait for a word, or beat if none came for too long; False when the worker is gone."""
-        every = self._about["every"]
+        """Wait for a ping, or beat if none came for too long; False if the worker is gone."""
+        every = self._settings["every"]
         if select.select([STDIN], [], [], every)[0]:
             if not os.read(STDIN, 65536):
                 return False
-            self._heard = time.monotonic()
+            self._pinged = time.monotonic()
             self._disconnect()
             return True
         if os.getppid() != self._worker:
             return False
-        silent = time.monotonic() - self._heard
-        due = self._about["silent_after"] / 2 <= silent <= self._about["limit"]
-        if due and is_going(self._worker):
+        silent = time.monotonic() - self._pinged
+        due = self._settings["silent_after"] / 2 <= silent <= self._settings["limit"]
+        if due and is_running_process(self._worker):
             self._beat(silent)
         return True
 
@@ -52,12 +52,13 @@ class Helper:
         import asyncio
 
         if self._runner is None:
-            sys.path.extend(one for one in self._about["folders"] if one not in sys.path)
+            folders = self._settings["folders"]
+            sys.path.extend(folder for folder in folders if folder not in sys.path)
             self._runner = asyncio.Runner()
         try:
             self._runner.run(self._beat_once(silent))
         except Exception as error:
-            if not self._failed:  # once in a row: the worker reads it when it can
+            if not self._failed:  # print only the first of several errors in a row
                 print(" ".join(f"{type(error).__name__}: {error}".split()), flush=True)
             self._failed = True
             self._disconnect()
@@ -71,14 +72,15 @@ class Helper:
         from howdah.store import Store
         from howdah.store import run as store_run
 
-        about = self._about
-        async with asyncio.timeout(max(about["every"] * 2, 2.0)):
+        settings = self._settings
+        async with asyncio.timeout(max(settings["every"] * 2, 2.0)):
             if self._connection is None:
-                self._connection = await Store(about["dsn"], pgbouncer=about["pgbouncer"]).connect()
+                store = Store(settings["dsn"], pgbouncer=settings["pgbouncer"])
+                self._connection = await store.connect()
             await store_run.beat_for_another(
                 self._connection,
-                about["worker_id"],
-                timedelta(seconds=about["silent_after"]),
+                settings["worker_id"],
+                timedelta(seconds=settings["silent_after"]),
                 round(silent, 1),
             )
 
@@ -88,11 +90,11 @@ class Helper:
 
             self._connection.terminate()
             self._connection = None
-            self._runner.run(asyncio.sleep(0))  # without a turn of the loop it stays open
+            self._runner.run(asyncio.sleep(0))  # the loop must run once to close it
 
 
-def is_going(pid: int) -> bool:
-    """Whether a process exists and is not stopped; where nobody can tell, it is not."""
+def is_running_process(pid: int) -> bool:
+    """Whether a process exists and is not stopped; False if that cannot be known."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             state = file.read().rpartition(b")")[2].split()[0].decode()
@@ -100,24 +102,24 @@ def is_going(pid: int) -> bool:
         import subprocess
 
         try:
-            asked = ("ps", "-o", "stat=", "-p", str(pid))
-            told = subprocess.run(asked, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603
+            command = ("ps", "-o", "stat=", "-p", str(pid))
+            ps = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603
         except (OSError, subprocess.SubprocessError):
             return False
-        state = told.stdout.strip()[:1]
+        state = ps.stdout.strip()[:1]
     return state != "" and state not in "TtZXx"
 
 
 def main() -> None:
-    """Help until the worker is gone."""
+    """Read the settings, and run until the worker is gone."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # it ends with its worker, and not before
-    first = b""
-    while not first.endswith(b"\n"):
+        signal.signal(number, signal.SIG_IGN)  # it ends only with its worker
+    settings = b""
+    while not settings.endswith(b"\n"):
         if not (part := os.read(STDIN, 1)):
             return
-        first += part
-    helper = Helper(json.loads(first))
+        settings += part
+    helper = Helper(json.loads(settings))
     while helper.step():
         pass
 

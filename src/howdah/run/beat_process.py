@@ -1,8 +1,8 @@
-"""Beat process: the worker's end of beat_helper.py.
+"""Beat process: start beat_helper.py, and ping it.
 
-The heartbeat's thread gives a sign at every turn. A helper that hears nothing for half of
-`silent_after` beats in the worker's place. Where it cannot be started, or dies, the
-thread beats alone, and the log says so.
+The heartbeat's thread pings the helper all the time. If no ping comes for half of `silent_after`,
+the helper beats for the worker. If the helper cannot be started, or dies, this is logged and
+the thread beats alone.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _log = log_named("howdah.beat")
 
 
 class BeatProcess:
-    """A process that beats when this one cannot."""
+    """A process that beats while this one cannot."""
 
     def __init__(
         self, store: Store, worker_id: str, *, every: float, silent_after: float, limit: float
     ) -> None:
         self._worker_id = worker_id
         self._popen: subprocess.Popen[bytes] | None = None
-        about = {
+        settings = {
             "dsn": store.dsn,
             "pgbouncer": store.pooled,
             "worker_id": worker_id,
@@ -46,38 +46,38 @@ class BeatProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # a Ctrl-C is for the worker
+                start_new_session=True,  # Ctrl-C goes to the worker only
             )
-            os.write(self._stdin, json.dumps(about).encode() + b"\n")
+            os.write(self._stdin, json.dumps(settings).encode() + b"\n")
             for pipe in (self._popen.stdin, self._popen.stdout):
                 assert pipe is not None
                 os.set_blocking(pipe.fileno(), False)
-        except Exception as error:  # whatever it is, the thread beats
+        except Exception as error:  # the thread beats in any case
             self._give_up(error)
 
-    def tell(self) -> None:
-        """Say that threads of this process run."""
+    def ping(self) -> None:
+        """Tell the helper that threads of this process run."""
         if self._popen is not None:
             try:
                 os.write(self._stdin, b".")
             except BlockingIOError:
-                pass  # it has not yet read what was said before
+                pass  # it has not read the last pings yet
             except OSError as error:
                 self._give_up(error)
 
-    def said(self) -> str:
-        """Return what went wrong in it since this was asked last."""
+    def last_error(self) -> str:
+        """Return the last error of the helper since the last call."""
         if self._popen is None:
             return "there is no helper"
         assert self._popen.stdout is not None
         try:
-            told = os.read(self._popen.stdout.fileno(), 65536)
+            output = os.read(self._popen.stdout.fileno(), 65536)
         except OSError:
             return ""
-        return told.decode(errors="replace").strip().rpartition("\n")[2]
+        return output.decode(errors="replace").strip().rpartition("\n")[2]
 
     def close(self) -> None:
-        """End it."""
+        """End the helper."""
         popen, self._popen = self._popen, None
         if popen is not None:
             _end(popen)
@@ -90,7 +90,7 @@ class BeatProcess:
 
     def _give_up(self, error: Exception) -> None:
         _log.warning(
-            "beat.alone worker=%s error=%s: while a handler holds the GIL, nobody beats",
+            "beat.alone worker=%s error=%s: while a handler holds the GIL, no beats are sent",
             self._worker_id,
             error,
         )
@@ -100,7 +100,7 @@ class BeatProcess:
 
 
 def _end(popen: subprocess.Popen[bytes]) -> None:
-    """Kill it: there is nothing that it would have to save."""
+    """Kill the helper: it has nothing to save."""
     popen.kill()
     for pipe in (popen.stdin, popen.stdout):
         assert pipe is not None

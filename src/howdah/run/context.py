@@ -1,9 +1,8 @@
-"""Context: what a handler sees of its own job.
+"""Context: the running job, as its handler sees it.
 
-One class for every kind of handler. `ctx.progress(…)` and `ctx.emit(…)` take effect when they
-are called; in an async handler they may be awaited, which lets other jobs have a turn. They
-raise `StaleLease` once the job is no longer this handler's, which is how a handler in a thread,
-that nobody can stop from outside, finds out.
+All kinds of handlers use the same class. `ctx.progress(…)` and `ctx.emit(…)` take effect when they
+are called. An async handler may await them, which lets other jobs run. They raise `StaleLease` once
+the handler has lost its job. A handler in a thread cannot be stopped: this is how it finds out.
 """
 
 from __future__ import annotations
@@ -15,26 +14,26 @@ from typing import Protocol
 from uuid import UUID
 
 from howdah.errors import StaleLease
-from howdah.job import Claim, moment
+from howdah.job import Claim, from_epoch
 
 
 class Reporter(Protocol):
-    """Where a handler's reports go: the worker's own, or the pipe to it."""
+    """Takes the reports of a handler: in the worker, or through the pipe of a child process."""
 
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None: ...
     def emit(self, claim: Claim, kind: str, data: object) -> None: ...
 
 
-class _Said:
-    """Already done; awaiting it only gives other jobs a turn."""
+class _Reported:
+    """The report is made already; to await it only lets other jobs run."""
 
     __slots__ = ()
 
     def __await__(self) -> Generator[None, None, None]:
-        yield  # as asyncio.sleep(0) does, without a coroutine of its own
+        yield  # the same as asyncio.sleep(0), without a coroutine
 
 
-_SAID = _Said()
+_REPORTED = _Reported()
 
 
 class JobContext:
@@ -70,28 +69,30 @@ class JobContext:
 
     @property
     def created_at(self) -> datetime:
-        return moment(self._claim.created_at)
+        return from_epoch(self._claim.created_at)
 
     @property
     def lost(self) -> bool:
-        """Whether the job is no longer this handler's: cancelled, timed out, or given away."""
+        """Whether this handler has lost the job: it was cancelled, timed out or recovered."""
         return self._lost is not None
 
-    def progress(self, percent: float | None = None, stage: str | None = None) -> _Said:
-        """Say how far the job is, 0 to 100, and in which stage. Costs almost nothing."""
-        self._refuse_when_lost()
+    def progress(self, percent: float | None = None, stage: str | None = None) -> _Reported:
+        """Report the progress, 0 to 100, and the stage. Costs almost nothing."""
+        self._refuse_if_lost()
         self._reporter.progress(self._claim, percent, stage)
-        return _SAID
+        return _REPORTED
 
-    def emit(self, kind: str, data: object = None) -> _Said:
-        """Emit an event that others can follow: a kind, and anything JSON can hold."""
-        self._refuse_when_lost()
+    def emit(self, kind: str, data: object = None) -> _Reported:
+        """Emit an event for followers: a kind, and any JSON data."""
+        self._refuse_if_lost()
         self._reporter.emit(self._claim, kind, data)
-        return _SAID
+        return _REPORTED
 
-    def _refuse_when_lost(self) -> None:
+    def _refuse_if_lost(self) -> None:
         if self._lost is not None:
-            raise StaleLease(f"job {self.id} is no longer this handler's: {self._lost}")
+            raise StaleLease(
+                f"job {self.id} is no longer this handler's: {self._lost}. Stop working on it"
+            )
 
     def _lose(self, why: str) -> None:
         self._lost = why
@@ -101,10 +102,10 @@ current: ContextVar[JobContext | None] = ContextVar("howdah_job", default=None)
 
 
 def current_job() -> JobContext | None:
-    """Return the job that this code works on; None outside a handler."""
+    """Return the running job; None outside a handler."""
     return current.get()
 
 
 def lose(context: JobContext, why: str) -> None:
-    """Tell a context that its job is gone; the worker's side of `lost`."""
+    """Mark the job of a context as lost; called by the worker."""
     context._lose(why)  # pyright: ignore[reportPrivateUsage]

@@ -1,7 +1,7 @@
-"""Disown: let an event loop end without a task that cannot be stopped.
+"""Detach task: let an event loop end without a task that cannot be stopped.
 
-`asyncio.run` cancels every task at its end and waits for all of them. A handler that goes on
-although it was cancelled would keep it waiting for ever.
+`asyncio.run` cancels every task at its end and waits for all of them. For a handler that ignores
+the cancellation it would wait for ever.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import Any
 
 
-def disown(task: asyncio.Future[Any]) -> None:
-    """Take a task off the list of those that the end of its event loop waits for.
+def detach(task: asyncio.Future[Any]) -> None:
+    """Remove a task from the list of tasks that the end of its event loop waits for.
 
-    The function that does so is for those who write tasks of their own; see "Extending" in the
-    documentation of asyncio.
+    asyncio has this function for libraries with their own tasks; see "Extending" in its
+    documentation.
     """
     if not isinstance(task, asyncio.Task):
         return

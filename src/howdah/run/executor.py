@@ -15,24 +15,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextvars import copy_context
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from howdah.errors import BadInput
-from howdah.handler import Handler, Misfit
+from howdah.handler import Handler, PayloadMismatch
+from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Ending, Fail, HandBack, Outcome, Release
 from howdah.run.context import JobContext, current, lose
-from howdah.run.detach_task import disown
+from howdah.run.detach_task import detach
 from howdah.run.hooks import HookCalls
 from howdah.run.outcome_of import (
     outcome_of_error,
     outcome_of_failure,
+    outcome_of_internal_error,
     outcome_of_timeout,
-    outcome_of_trouble,
     outcome_of_value,
 )
 from howdah.run.process.runner import ProcessRunner
@@ -49,7 +50,7 @@ JUST_NOW = 1.0  # seconds for which it is remembered
 CLEANUP = 5.0  # seconds that a cancelled handler gets to end
 
 
-class _Attempt:
+class Attempt:
     """One running job."""
 
     __slots__ = (
@@ -67,16 +68,16 @@ class _Attempt:
     )
 
     def __init__(self, claim: Claim, context: JobContext) -> None:
-        self.claim = claim
-        self.context = context
-        self.began = time.monotonic()
-        self.started = False  # whether the database knows that it runs
-        self.lost = False
-        self.released = False
-        self.in_thread = False  # whether it uses one of the threads
-        self.timed_out = False
-        self.ended = False  # whether its outcome is decided; its code may still run
-        self.entered = False  # whether its task has begun
+        self.claim: Claim = claim
+        self.context: JobContext = context
+        self.began: float = time.monotonic()
+        self.started: bool = False  # whether the database knows that it runs
+        self.lost: bool = False
+        self.released: bool = False
+        self.in_thread: bool = False  # whether it uses one of the threads
+        self.timed_out: bool = False
+        self.ended: bool = False  # whether its outcome is decided; its code may still run
+        self.entered: bool = False  # whether its task has begun
         self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
 
@@ -86,54 +87,26 @@ class Executor:
     def __init__(
         self,
         handlers: Mapping[str, Handler],
+        in_hand: InHand[Attempt],
         reports: Reports,
         *,
-        slots: int,
-        threads: int,
         processes: int,
-        ended: Callable[[Ending], None],
-        freed: Callable[[], None],
         tracing: Tracing | None = None,
         hooks: HookCalls | None = None,
     ) -> None:
         self._handlers = handlers
+        self._in_hand = in_hand
+        self._running = in_hand.running
         self._reports = reports
-        self._slots = slots
-        self._ended = ended
-        self._freed = freed
-        self._telling = False  # whether `freed` is about to be called
         self._tracing = tracing
         self._hooks = hooks
-        self._running: dict[UUID, _Attempt] = {}
-        self._abandoned = 0  # abandoned threads; each still takes a slot
-        self._going_on: set[asyncio.Future[Any]] = set()  # abandoned tasks; they do the same
+        self._room_noted = False  # whether `in_hand.on_room` is about to be called
+        self._going_on: set[asyncio.Future[Any]] = set()  # abandoned tasks
         self._slow: deque[tuple[str, float, float]] = deque(maxlen=20)  # type, began, ended
-        self.in_threads: int = 0  # attempts in threads, also abandoned ones
-        self._thread_limit = min(threads, slots)
-        self._threads = ThreadPool(self._thread_limit)
-        self._isolated = ProcessRunner(processes, reports)
+        self._threads = ThreadPool(in_hand.thread_limit)
+        self._processes = ProcessRunner(processes, reports)
         self._loop = asyncio.get_running_loop()
-        self._empty_context = copy_context()  # belongs to no attempt: see _tell_soon
-
-    def __len__(self) -> int:
-        return len(self._running)
-
-    def __contains__(self, id: UUID) -> bool:
-        return id in self._running
-
-    @property
-    def free(self) -> int:
-        """How many more jobs could start now."""
-        return self._slots - len(self._running) - self._abandoned - len(self._going_on)
-
-    @property
-    def free_in_threads(self) -> int:
-        """How many more jobs could start in threads now."""
-        return min(self.free, self._thread_limit - self.in_threads)
-
-    def held(self) -> list[tuple[UUID, int]]:
-        """Return the leases of the running jobs. Called from the heartbeat's thread."""
-        return [(a.claim.id, a.claim.attempt) for a in list(self._running.values())]
+        self._empty_context = copy_context()  # belongs to no attempt: see _note_room
 
     def types(self, for_seconds: float = 0) -> list[str]:
         """Name the types that have run for so long, or have just ended. Safe in any thread."""
@@ -155,17 +128,17 @@ class Executor:
             if earlier.claim.attempt == claim.attempt and not earlier.lost:
                 return  # the server crashed and lost the record of our claim
             self.lose({claim.id})
-            self._leave_to_itself(earlier)
-        attempt = _Attempt(claim, JobContext(claim, self._reports))
+            self._abandon_task(earlier)
+        attempt = Attempt(claim, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
         if self._handlers[claim.job_type].run == "thread":
             attempt.in_thread = True
-            self.in_threads += 1
+            self._in_hand.in_threads += 1
         if self._hooks is not None:
             self._hooks.started(claim)
         if self._tracing is not None:
             self._start_traced(attempt, self._tracing)
-        elif (handler := self._handlers[claim.job_type]).threads_only:
+        elif (handler := self._handlers[claim.job_type]).thread_without_timeout:
             self._start_in_thread(attempt, handler)
         else:
             attempt.task = self._loop.create_task(self._run(attempt))
@@ -205,38 +178,40 @@ class Executor:
     def abandon_all(self) -> None:
         """Release the jobs of attempts that still run although they were stopped."""
         for attempt in list(self._running.values()):
-            self._leave_to_itself(attempt)
+            self._abandon_task(attempt)
 
-    def _cancel(self, attempt: _Attempt) -> None:
+    def _cancel(self, attempt: Attempt) -> None:
         assert attempt.task is not None
         attempt.task.cancel()
         if not attempt.entered:  # a task that is cancelled before its first step never runs
             self._end(attempt, self._stopped(attempt, self._handlers[attempt.claim.job_type]))
         else:
-            self._loop.call_later(CLEANUP, self._leave_to_itself, attempt)
+            self._loop.call_later(CLEANUP, self._abandon_task, attempt)
 
-    async def drained(self, patience: float, hurry: asyncio.Event) -> None:
-        """Wait until nothing runs, `patience` seconds have passed, or `hurry` is set."""
-        until = time.monotonic() + patience
-        hurried = asyncio.ensure_future(hurry.wait())
+    async def drained(self, seconds: float, stop_now: asyncio.Event) -> None:
+        """Wait until nothing runs, so many seconds have passed, or `stop_now` is set."""
+        until = time.monotonic() + seconds
+        stopped = asyncio.ensure_future(stop_now.wait())
         try:
-            while self._running and not hurry.is_set() and (left := until - time.monotonic()) > 0:
+            while (
+                self._running and not stop_now.is_set() and (left := until - time.monotonic()) > 0
+            ):
                 tasks = [a.task for a in self._running.values() if a.task is not None]
                 await asyncio.wait(
-                    [*tasks, hurried], timeout=left, return_when=asyncio.FIRST_COMPLETED
+                    [*tasks, stopped], timeout=left, return_when=asyncio.FIRST_COMPLETED
                 )
         finally:
-            hurried.cancel()
+            stopped.cancel()
 
     async def close(self) -> None:
         self._threads.close()
         for task in self._going_on:
-            disown(task)
-        await self._isolated.close()
+            detach(task)
+        await self._processes.close()
 
     # ── one attempt ───────────────────────────────────────────────────────────────────────
 
-    async def _run(self, attempt: _Attempt) -> None:
+    async def _run(self, attempt: Attempt) -> None:
         attempt.entered = True
         current.set(attempt.context)
         claim = attempt.claim
@@ -248,7 +223,7 @@ class Executor:
             outcome = _outcome_of_bad_payload(error, handler)
         else:
             try:
-                if handler.awaits_only:  # the usual case: saves one coroutine
+                if handler.async_without_timeout:  # the usual case: saves one coroutine
                     value = await handler.call(arguments, attempt.context)
                     outcome = outcome_of_value(value, handler, claim)
                 else:
@@ -263,16 +238,19 @@ class Executor:
             outcome = self._stopped(attempt, handler)
         self._end(attempt, outcome)
 
-    def _end(self, attempt: _Attempt, outcome: Outcome | None) -> None:
+    def _end(self, attempt: Attempt, outcome: Outcome | None) -> None:
         if attempt.ended:
             return  # the attempt was abandoned before
         attempt.ended = True
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
+        in_hand = self._in_hand
         if attempt.in_thread:
             attempt.in_thread = False
-            self.in_threads -= 1
+            in_hand.in_threads -= 1
+            in_hand.ended_in_threads += 1
+        in_hand.ended += 1
         if outcome is not None and not attempt.lost:
             now = time.monotonic()
             ending = Ending(claim, outcome, attempt.began, now)
@@ -280,13 +258,13 @@ class Executor:
                 self._slow.append((claim.job_type, attempt.began, now))
             if self._tracing is not None:
                 self._tell_tracing(self._tracing, ending)
-            self._ended(ending)
+            in_hand.add_ending(ending)
         elif self._hooks is not None:
             self._hooks.lost(claim, attempt.began)
         if not attempt.context.lost:
             lose(attempt.context, "its attempt has ended")
-        if not self._telling:
-            self._tell_soon()
+        if not self._room_noted:
+            self._note_room()
 
     def _tell_tracing(self, tracing: Tracing, ending: Ending) -> None:
         try:
@@ -294,7 +272,7 @@ class Executor:
         except Exception as error:  # the span is lost, the ending is not
             _log.error("job.untraced id=%s error=%s", ending.claim.id, describe(error))
 
-    def _start_traced(self, attempt: _Attempt, tracing: Tracing) -> None:
+    def _start_traced(self, attempt: Attempt, tracing: Tracing) -> None:
         """Run an attempt inside its span; if the tracing breaks, the attempt ends as failed."""
 
         async def run() -> None:
@@ -305,12 +283,12 @@ class Executor:
                 if self._running.get(attempt.claim.id) is not attempt:
                     _log.error("job.untraced id=%s error=%s", attempt.claim.id, describe(error))
                 else:  # the attempt has not ended; perhaps it never began
-                    outcome = outcome_of_trouble("its tracing broke", error)
+                    outcome = outcome_of_internal_error("its tracing broke", error)
                     self._end(attempt, Release() if attempt.released else outcome)
 
         attempt.task = self._loop.create_task(run())
 
-    def _start_in_thread(self, attempt: _Attempt, handler: Handler) -> None:
+    def _start_in_thread(self, attempt: Attempt, handler: Handler) -> None:
         """Run a plain function in a thread, without a task of its own."""
         try:
             arguments = handler.decode(attempt.claim.data)
@@ -327,14 +305,14 @@ class Executor:
             call.future.add_done_callback(partial(self._thread_ended, attempt, handler, call))
 
     def _thread_ended(
-        self, attempt: _Attempt, handler: Handler, call: Call, future: asyncio.Future[Any]
+        self, attempt: Attempt, handler: Handler, call: Call, future: asyncio.Future[Any]
     ) -> None:
         outcome: Outcome | None
         try:
             outcome = outcome_of_value(future.result(), handler, attempt.claim)
         except asyncio.CancelledError:
             if not call.ended:
-                self._abandon(attempt, call)
+                self._abandon_thread(attempt, call)
             outcome = self._stopped(attempt, handler)
         except BaseException as error:
             if self._hooks is not None:
@@ -342,25 +320,25 @@ class Executor:
             outcome = outcome_of_error(error, handler, attempt.claim)
         self._end(attempt, outcome)
 
-    def _submit(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Call:
+    def _submit(self, attempt: Attempt, handler: Handler, arguments: Any) -> Call:
         context = copy_context()  # so that the thread sees the context variables of the attempt
         context.run(current.set, attempt.context)
         return self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
 
-    def _tell_soon(self) -> None:
-        """Call `freed` once for all jobs that end in this iteration of the event loop."""
-        self._telling = True
+    def _note_room(self) -> None:
+        """Call `on_room` once for all jobs that end in this iteration of the event loop."""
+        self._room_noted = True
         # a job that starts now must not inherit the context variables of the ended one
-        self._loop.call_soon(self._tell, context=self._empty_context)
+        self._loop.call_soon(self._tell_room, context=self._empty_context)
 
-    def _tell(self) -> None:
-        self._telling = False
-        self._freed()
+    def _tell_room(self) -> None:
+        self._room_noted = False
+        self._in_hand.on_room()
 
-    async def _outcome(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Outcome:
+    async def _outcome(self, attempt: Attempt, handler: Handler, arguments: Any) -> Outcome:
         timeout = handler.rules.timeout
         if handler.run == "process":
-            return await self._isolated.run(handler, attempt.claim, timeout)
+            return await self._processes.run(handler, attempt.claim, timeout)
         if timeout is None:
             return outcome_of_value(
                 await self._call(attempt, handler, arguments), handler, attempt.claim
@@ -372,14 +350,14 @@ class Executor:
             timer.cancel()
         return outcome_of_value(value, handler, attempt.claim)
 
-    def _time_out(self, attempt: _Attempt) -> None:
+    def _time_out(self, attempt: Attempt) -> None:
         """Stop an attempt that reached its timeout; from now on its outcome is the timeout."""
         if not attempt.lost:
             attempt.timed_out = True
             lose(attempt.context, "it timed out")
             self._cancel(attempt)
 
-    async def _call(self, attempt: _Attempt, handler: Handler, arguments: Any) -> Any:
+    async def _call(self, attempt: Attempt, handler: Handler, arguments: Any) -> Any:
         if handler.run == "async":
             return await handler.call(arguments, attempt.context)
         call = self._submit(attempt, handler, arguments)
@@ -387,25 +365,25 @@ class Executor:
             return await call.future
         except asyncio.CancelledError:
             if not call.ended:
-                self._abandon(attempt, call)
+                self._abandon_thread(attempt, call)
             raise
 
-    def _abandon(self, attempt: _Attempt, call: Call) -> None:
+    def _abandon_thread(self, attempt: Attempt, call: Call) -> None:
         """Abandon a thread that cannot be stopped; its slot is free again when it ends."""
-        self._abandoned += 1
-        self.in_threads += 1
+        self._in_hand.abandoned += 1
+        self._in_hand.in_threads += 1
         claim = attempt.claim
         _log.warning("job.abandoned id=%s type=%s: its thread goes on", claim.id, claim.job_type)
 
         def ended() -> None:
-            self._abandoned -= 1
-            self.in_threads -= 1
-            if not self._telling:
-                self._tell_soon()
+            self._in_hand.abandoned -= 1
+            self._in_hand.in_threads -= 1
+            if not self._room_noted:
+                self._note_room()
 
-        call.then = ended
+        call.on_end = ended
 
-    def _leave_to_itself(self, attempt: _Attempt) -> None:
+    def _abandon_task(self, attempt: Attempt) -> None:
         """End an attempt whose handler still runs; its slot is free again when that ends."""
         task = attempt.task
         if attempt.ended or task is None:
@@ -416,17 +394,19 @@ class Executor:
             claim.id,
             claim.job_type,
         )
+        self._in_hand.abandoned += 1
         self._going_on.add(task)
-        task.add_done_callback(self._ended_by_itself)
+        task.add_done_callback(self._abandoned_task_ended)
         self._end(attempt, self._stopped(attempt, self._handlers[claim.job_type], abandoned=True))
 
-    def _ended_by_itself(self, task: asyncio.Future[Any]) -> None:
+    def _abandoned_task_ended(self, task: asyncio.Future[Any]) -> None:
+        self._in_hand.abandoned -= 1
         self._going_on.discard(task)
-        if not self._telling:
-            self._tell_soon()
+        if not self._room_noted:
+            self._note_room()
 
     def _stopped(
-        self, attempt: _Attempt, handler: Handler, *, abandoned: bool = False
+        self, attempt: Attempt, handler: Handler, *, abandoned: bool = False
     ) -> Outcome | None:
         """Return the outcome of a cancelled attempt: cancelled by us, or inside its handler."""
         if attempt.lost:
@@ -447,8 +427,8 @@ class Executor:
 
 
 def _outcome_of_bad_payload(error: BaseException, handler: Handler) -> Outcome:
-    if isinstance(error, Misfit):
+    if isinstance(error, PayloadMismatch):
         return HandBack(reason_of(error), None if error.by_name else handler.signature)
     if isinstance(error, BadInput):
         return Fail(reason_of(error))
-    return outcome_of_trouble("the payload could not be read", error)
+    return outcome_of_internal_error("the payload could not be read", error)

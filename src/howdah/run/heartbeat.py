@@ -1,11 +1,11 @@
-"""Heartbeat: say that this worker lives, from a thread of its own.
+"""Heartbeat: tell the database that this worker is alive, from a thread of its own.
 
-The thread has an event loop and a connection of its own, so a handler that blocks the
-worker's loop for minutes does not make the worker look dead. Each beat also asks which of the
-running attempts are no longer ours, and hands those back to the worker's loop.
+The thread has its own event loop and its own connection, so a handler that blocks the worker's loop
+for minutes does not make the worker look dead. Each beat also asks which of the running attempts
+are no longer ours, and reports those to the worker's loop.
 
 A handler that holds the GIL stops this thread, too. Then a small process beats for it
-(beat_process.py), and the thread says afterwards who may have held it.
+(beat_process.py). Afterwards the thread logs which handlers may have held the GIL.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import UUID
-
-import asyncpg
 
 from howdah.run.beat_process import BeatProcess
 from howdah.safe_logging import log_named
 from howdah.store import Store
 from howdah.store import run as store_run
 
+if TYPE_CHECKING:
+    from howdah.store.store import Connection
+
 _log = log_named("howdah.beat")
 
-NOTABLE = 1.0  # seconds: less than that may be a busy machine
-TOLD = 3600.0  # seconds for which the doctor hears of it
-LONG = timedelta(minutes=5)  # that a handler may hold the GIL before its worker is given up
+NOTABLE = 1.0  # seconds: a shorter delay may come from a busy machine
+REPORTED_FOR = 3600.0  # seconds for which the worker's row says that it was held up
+LONGEST = timedelta(minutes=5)  # that a handler may hold the GIL before its jobs are recovered
 
-Held = Callable[[], list[tuple[UUID, int]]]
+Leases = Callable[[], list[tuple[UUID, int]]]
 
 
 class Heartbeat:
@@ -46,35 +47,35 @@ class Heartbeat:
         every: timedelta,
         silent_after: timedelta,
         info: Callable[[], str],
-        held: Held,
-        lost: Callable[[set[UUID]], None],
-        at_work: Callable[[float], list[str]] = lambda _: [],
-        held_up_limit: timedelta = LONG,
+        leases: Leases,
+        on_lost: Callable[[set[UUID]], None],
+        types_at_work: Callable[[float], list[str]] = lambda _: [],
+        held_up_limit: timedelta = LONGEST,
     ) -> None:
         self._store = store
         self._worker_id = worker_id
         self._every = every.total_seconds()
         self._silent_after = silent_after
         self._info = info
-        self._held = held
-        self._lost = lost
-        self._at_work = at_work  # names the types of attempts that took at least so many seconds
+        self._leases = leases  # of the running attempts
+        self._on_lost = on_lost
+        self._types_at_work = types_at_work  # of attempts that took at least so many seconds
         self._held_up_limit = held_up_limit.total_seconds()
-        self._held_up: dict[str, object] | None = None  # the last time that this thread was
+        self._held_up: dict[str, object] | None = None  # the last time that it was held up
         self._held_up_at = 0.0
         self._worker_loop = asyncio.get_running_loop()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
-        self._told_to_stop = False  # perhaps before the thread had a loop to hear it
+        self._stop_asked = False  # may be set before the thread has an event loop
         self._thread = threading.Thread(target=self._run, name="howdah-heartbeat", daemon=True)
         self._first_beat = asyncio.Event()
         self._gone = asyncio.Event()
-        self.beaten_at: float | None = None  # time.monotonic() of the last beat that got through
+        self.beaten_at: float | None = None  # time.monotonic() of the last successful beat
 
     @property
     def held_up(self) -> dict[str, object] | None:
-        """How long this thread could not run, and who may have held the GIL; within an hour."""
-        return self._held_up if time.monotonic() - self._held_up_at < TOLD else None
+        """How long this thread could not run, and which types may be the cause; for an hour."""
+        return self._held_up if time.monotonic() - self._held_up_at < REPORTED_FOR else None
 
     async def start(self) -> None:
         """Start the thread and wait for the first beat: nothing is claimed before it."""
@@ -83,13 +84,13 @@ class Heartbeat:
 
     async def stop(self) -> None:
         if self._thread.ident is None:
-            return  # it never began
-        self._told_to_stop = True
+            return  # the thread was never started
+        self._stop_asked = True
         if self._loop is not None and self._stop is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stop.set)
         with suppress(TimeoutError):
-            # not with asyncio.to_thread: handlers may have taken all its threads
+            # not with asyncio.to_thread: handlers may use all its threads
             await asyncio.wait_for(self._gone.wait(), timeout=5)
             self._thread.join(1)  # it has nothing left to do
 
@@ -109,15 +110,15 @@ class Heartbeat:
             limit=self._held_up_limit,
         )
         try:
-            await self._beat_beside(helper, self._stop)
+            await self._beat_with(helper, self._stop)
         finally:
             helper.close()
 
-    async def _beat_beside(self, helper: BeatProcess, stop: asyncio.Event) -> None:
-        connection: asyncpg.Connection[Any] | None = None
+    async def _beat_with(self, helper: BeatProcess, stop: asyncio.Event) -> None:
+        connection: Connection | None = None
         missed = 0  # beats in a row
-        while not self._told_to_stop:
-            helper.tell()
+        while not self._stop_asked:
+            helper.ping()
             began = time.monotonic()
             try:
                 if connection is None or connection.is_closed():
@@ -126,9 +127,9 @@ class Heartbeat:
                 self.beaten_at = time.monotonic()
                 self._on_worker_loop(self._first_beat.set)
                 wait, missed = self._every, 0
-            except Exception as error:  # whatever it is, a worker without a beat is worse
+            except Exception as error:  # a worker must go on beating, whatever the error is
                 missed += 1
-                if missed & (missed - 1) == 0:  # more and more seldom: 1, 2, 4, 8 …
+                if missed & (missed - 1) == 0:  # log the 1st, 2nd, 4th, 8th … miss
                     _log.warning(
                         "beat.failed worker=%s missed=%d error=%s", self._worker_id, missed, error
                     )
@@ -136,34 +137,34 @@ class Heartbeat:
                     connection.terminate()
                 connection = None
                 wait = min(self._every, 1.0)
-            self._see_whether_held_up(time.monotonic() - began - self._patience, helper)
-            helper.tell()
+            self._note_delay(time.monotonic() - began - self._beat_timeout, helper)
+            helper.ping()
             began = time.monotonic()
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), timeout=wait)
-            self._see_whether_held_up(time.monotonic() - began - wait, helper)
+            self._note_delay(time.monotonic() - began - wait, helper)
         if connection is not None:
             with suppress(Exception):
                 await connection.close(timeout=1)
 
-    async def _beat(self, connection: asyncpg.Connection[Any]) -> None:
-        async with asyncio.timeout(self._patience):
+    async def _beat(self, connection: Connection) -> None:
+        async with asyncio.timeout(self._beat_timeout):
             lost = await store_run.beat(
-                connection, self._worker_id, self._held(), self._silent_after, self._info()
+                connection, self._worker_id, self._leases(), self._silent_after, self._info()
             )
         if lost:
-            self._on_worker_loop(self._lost, lost)
+            self._on_worker_loop(self._on_lost, lost)
 
     @property
-    def _patience(self) -> float:
+    def _beat_timeout(self) -> float:
         """Seconds that a beat may take."""
         return max(self._every * 2, 2.0)
 
-    def _see_whether_held_up(self, late: float, helper: BeatProcess) -> None:
-        """Say who may have kept this thread from running, if it comes so many seconds late."""
+    def _note_delay(self, late: float, helper: BeatProcess) -> None:
+        """Log which types may have stopped this thread, if it is so many seconds late."""
         if late < max(self._silent_after.total_seconds() / 2, NOTABLE):
             return
-        types = self._at_work(late * 0.8)
+        types = self._types_at_work(late * 0.8)
         self._held_up = {"seconds": round(late, 1), "types": types}
         self._held_up_at = time.monotonic()
         _log.warning(
@@ -172,9 +173,9 @@ class Heartbeat:
             self._worker_id,
             late,
             ",".join(types) or "none",
-            helper.said() or "beat",
+            helper.last_error() or "beat",
         )
 
     def _on_worker_loop(self, function: Callable[..., object], *args: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: the worker is gone
+        with suppress(RuntimeError):  # the loop is closed: the worker has stopped
             self._worker_loop.call_soon_threadsafe(function, *args)

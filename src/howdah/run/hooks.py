@@ -1,12 +1,12 @@
-"""Hooks: functions of the program's own that hear how attempts begin and end.
+"""Hooks: functions of the user that are called when attempts start and end.
 
-Comes after   settle   which says what was written down
+Comes after   settle   which reports the stored endings
 
-A hook hears of an end when it is written down: a failure that nobody stored is none. Hooks run
-beside the jobs, never inside one: async ones in the worker's event loop, plain ones in threads of
-their own. A hook that raises, calls sys.exit or takes too long is logged, and costs no job
-anything. What happens to one job is told in order. When hooks are slower than the jobs, so many
-calls wait and no more; the surplus is dropped and logged.
+An end hook is called after the end is stored. Hooks run beside the jobs, never inside one: async
+hooks in the worker's event loop, plain ones in their own threads. A hook that raises, calls
+sys.exit or takes too long is logged, and does not affect the job. The hooks of one job are called
+in order. If hooks are slower than the jobs, a limited number of calls waits; the others are dropped
+and logged.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from howdah.text.reasons import describe, reason_of
 
 _log = log_named("howdah.hooks")
 
-LIMIT = 10.0  # seconds that a hook may take
-AT_ONCE = 8  # hooks that run at the same time
-WAITING = 10_000  # calls that may wait; more are dropped
+HOOK_TIMEOUT = 10.0  # seconds that a hook may take
+CONCURRENCY = 8  # hooks that run at the same time
+MAX_WAITING = 10_000  # calls that may wait; others are dropped
 
 When = Literal["start", "end", "retry", "failure"]
 End = Literal["completed", "retried", "failed", "cancelled", "snoozed", "released", "lost"]
 
 
 class AttemptStart(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that begins."""
+    """An attempt that starts."""
 
     id: UUID
     job_type: str
@@ -56,7 +56,7 @@ class AttemptStart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The payload, read anew each time it is asked for."""
+        """The payload, decoded at each access."""
         return msgspec.json.decode(self.data)
 
 
@@ -65,9 +65,9 @@ class AttemptEnd(AttemptStart, frozen=True, kw_only=True):
 
     outcome: End
     seconds: float  # from the start of the handler to its end
-    reason: str | None = None  # what was wrong, in a line
+    reason: str | None = None  # the error or reason, in one line
     traceback: str | None = None  # as it is stored
-    exception: BaseException | None = None  # what was raised; None from a process of its own
+    exception: BaseException | None = None  # what was raised; None if it ran in a child process
     retry_in: timedelta | None = None  # until the next attempt
 
 
@@ -89,11 +89,11 @@ class Hooks:
         return tuple(self._hooks[when])
 
     def add(self, when: When, hook: Hook) -> None:
-        """Register a hook; refuses what could not be called when the time has come."""
+        """Register a hook; refuses an object that cannot be called with one argument."""
         if not callable(hook):
             raise BadInput(
-                f"@queue.on_{when} is written above a function, without parentheses; "
-                f"it got {reason_of(repr(hook))}"
+                f"@queue.on_{when} got {reason_of(repr(hook))}: "
+                "write it above a function, without parentheses"
             )
         name = getattr(hook, "__name__", "hook")
         try:
@@ -101,10 +101,10 @@ class Hooks:
         except TypeError as error:
             raise BadInput(
                 f"a hook is called with one argument, the attempt, and {name} takes others "
-                f"({error}): write it as `def {name}(attempt): …`"
+                f"({error}): write `def {name}(attempt): …`"
             ) from None
         except ValueError:
-            pass  # a function of C may not tell its parameters
+            pass  # a C function may not show its parameters
         self._hooks[when].append(hook)
 
 
@@ -121,43 +121,43 @@ class HookCalls:
     def __init__(self, hooks: Hooks) -> None:
         self._start, self._end = hooks.on("start"), hooks.on("end")
         self._retry, self._failure = hooks.on("retry"), hooks.on("failure")
-        self._lanes: list[deque[_Call]] = [deque() for _ in range(AT_ONCE)]
+        self._lanes: list[deque[_Call]] = [deque() for _ in range(CONCURRENCY)]
         self._busy: dict[int, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()  # of async hooks, also of those given up
+        self._tasks: set[asyncio.Task[Any]] = set()  # of async hooks, also after their timeout
         self._raised: dict[tuple[UUID, int], BaseException] = {}
         self._waiting = 0
         self._dropped = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._threads = ThreadPool(AT_ONCE)
+        self._threads = ThreadPool(CONCURRENCY)
         self._loop = asyncio.get_running_loop()
-        self._empty_context = copy_context()  # of no attempt
+        self._empty_context = copy_context()  # without context variables of a job
 
-    # ── what happens to attempts ──────────────────────────────────────────────────────────
+    # ── attempts ──────────────────────────────────────────────────────────────────────────
 
     def started(self, claim: Claim) -> None:
-        """Hear that an attempt begins."""
+        """Call the start hooks of an attempt."""
         if self._start:
             self._call("start", self._start, claim, AttemptStart(**_about(claim)))
 
     def raised(self, claim: Claim, error: BaseException) -> None:
-        """Keep what a handler raised until its attempt is written down."""
+        """Keep what a handler raised until its ending is stored."""
         if self._end or self._retry or self._failure:
             self._raised[claim.id, claim.attempt] = error
 
     def lost(self, claim: Claim, began: float) -> None:
-        """Hear that an attempt is no longer ours: its end is nobody's to tell."""
+        """Call the end hooks of an attempt that this worker has lost."""
         self._raised.pop((claim.id, claim.attempt), None)
         seconds = max(0.0, time.monotonic() - began)
         end = AttemptEnd(**_about(claim), outcome="lost", seconds=seconds)
         self._call("end", self._end, claim, end)
 
     def settled(self, endings: Sequence[Ending], moved: Mapping[UUID, State | None]) -> None:
-        """Hear of endings that were written down, and where they led."""
+        """Call the hooks of stored endings; `moved` has the new state of each job."""
         for ending in endings:
             claim = ending.claim
             if ending.began is None:
-                continue  # it never began
+                continue  # the handler was never called
             if claim.id not in moved:
                 self.lost(claim, ending.began)
                 continue
@@ -173,10 +173,10 @@ class HookCalls:
 
     def _call(self, when: When, hooks: tuple[Hook, ...], claim: Claim, value: AttemptStart) -> None:
         for hook in hooks:
-            if self._waiting >= WAITING:
+            if self._waiting >= MAX_WAITING:
                 self._drop(1)
                 continue
-            lane = claim.id.int % AT_ONCE
+            lane = claim.id.int % CONCURRENCY
             self._lanes[lane].append(_Call(hook, when, claim, value))
             self._waiting += 1
             self._idle.clear()
@@ -187,8 +187,11 @@ class HookCalls:
 
     def _drop(self, calls: int) -> None:
         before, self._dropped = self._dropped, self._dropped + calls
-        if before.bit_length() != self._dropped.bit_length():  # more and more seldom
-            _log.error("hook.dropped calls=%d: hooks are slower than the jobs", self._dropped)
+        if before.bit_length() != self._dropped.bit_length():  # log at 1, 2, 4, 8 …
+            _log.error(
+                "hook.dropped calls=%d: hooks are slower than the jobs; make them shorter",
+                self._dropped,
+            )
 
     async def _serve(self, lane: int) -> None:
         calls = self._lanes[lane]
@@ -196,7 +199,7 @@ class HookCalls:
             while calls:
                 call = calls.popleft()
                 try:
-                    await self._one(call)
+                    await self._run_hook(call)
                 finally:
                     self._waiting -= 1
         finally:
@@ -204,7 +207,7 @@ class HookCalls:
             if not self._waiting:
                 self._idle.set()
 
-    async def _one(self, call: _Call) -> None:
+    async def _run_hook(self, call: _Call) -> None:
         future: asyncio.Future[BaseException | None]
         try:
             if _is_async(call.hook):
@@ -214,13 +217,13 @@ class HookCalls:
                 future = task
             else:
                 future = self._threads.submit(partial(_called, call.hook, call.value)).future
-        except Exception as error:  # the system gives us no thread
+        except Exception as error:  # the system allows no more threads
             self._failed(call, error)
             return
-        done, _ = await asyncio.wait({future}, timeout=LIMIT)
+        done, _ = await asyncio.wait({future}, timeout=HOOK_TIMEOUT)
         if not done:
             future.cancel()
-            self._failed(call, TimeoutError(f"it took longer than {LIMIT:g} s"))
+            self._failed(call, TimeoutError(f"it took longer than {HOOK_TIMEOUT:g} s"))
         elif future.cancelled():
             self._failed(call, asyncio.CancelledError())
         elif (error := future.result()) is not None:
@@ -241,15 +244,15 @@ class HookCalls:
         )
 
     async def done(self) -> None:
-        """Wait until no hook is left to be called."""
+        """Wait until all waiting hooks have been called."""
         await self._idle.wait()
 
-    async def close(self, hurry: asyncio.Event) -> None:
-        """Wait for what is left, but not for long, and not at all when there is a hurry."""
-        waits = [asyncio.ensure_future(one.wait()) for one in (self._idle, hurry)]
-        await asyncio.wait(waits, timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
-        for one in waits:
-            one.cancel()
+    async def close(self, stop_now: asyncio.Event) -> None:
+        """Wait for the waiting hooks, with a timeout, or until `stop_now` is set."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._idle, stop_now)]
+        await asyncio.wait(waits, timeout=HOOK_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
         left = sum(map(len, self._lanes))
         for calls in self._lanes:
             calls.clear()
@@ -271,28 +274,28 @@ def _about(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _end(ending: Ending, now: State | None, error: BaseException | None) -> AttemptEnd:
+def _end(ending: Ending, state: State | None, error: BaseException | None) -> AttemptEnd:
     claim, outcome = ending.claim, ending.outcome
     began = ending.began or 0.0
-    word = _word(ending, now)
-    failed = word in ("retried", "failed")
+    name = _outcome_name(ending, state)
+    failed = name in ("retried", "failed")
     return AttemptEnd(
         **_about(claim),
-        outcome=word,
+        outcome=name,
         seconds=max(0.0, (ending.ended or time.monotonic()) - began),
         reason=getattr(outcome, "reason", None) or None,
         traceback=outcome.traceback if isinstance(outcome, Retry | Fail) else None,
         exception=error if failed else None,
-        retry_in=outcome.after if isinstance(outcome, Retry) and word == "retried" else None,
+        retry_in=outcome.after if isinstance(outcome, Retry) and name == "retried" else None,
     )
 
 
-def _word(ending: Ending, now: State | None) -> End:
+def _outcome_name(ending: Ending, state: State | None) -> End:
     match ending.outcome:
         case Complete():
             return "completed"
         case Retry():
-            return "failed" if now is State.FAILED else "retried"
+            return "failed" if state is State.FAILED else "retried"
         case Fail():
             return "failed"
         case Cancel():
@@ -302,7 +305,7 @@ def _word(ending: Ending, now: State | None) -> End:
         case Release():
             return "released"
         case HandBack():
-            return "failed" if now is State.FAILED else "released"
+            return "failed" if state is State.FAILED else "released"
 
 
 def _name(hook: Hook) -> str:
@@ -311,12 +314,12 @@ def _name(hook: Hook) -> str:
 
 def _is_async(hook: Hook) -> bool:
     return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(
-        getattr(hook, "__call__", None)  # noqa: B004 - not whether it can be called, but how
+        getattr(hook, "__call__", None)  # noqa: B004 - whether it is async, not whether it exists
     )
 
 
 async def _awaited(hook: Hook, value: AttemptStart) -> BaseException | None:
-    """Call an async hook; returns what it raised: SystemExit must not leave the event loop."""
+    """Call an async hook; returns what it raised, because SystemExit would end the event loop."""
     try:
         await hook(value)
     except BaseException as error:
@@ -325,11 +328,11 @@ async def _awaited(hook: Hook, value: AttemptStart) -> BaseException | None:
 
 
 def _called(hook: Hook, value: AttemptStart) -> BaseException | None:
-    """Call a plain hook, in a thread."""
+    """Call a plain hook in a thread; returns what it raised."""
     try:
-        answer = hook(value)
-        if inspect.iscoroutine(answer):
-            answer.close()
+        returned = hook(value)
+        if inspect.iscoroutine(returned):
+            returned.close()
             raise BadInput("it is a plain function that returned a coroutine: write `async def`")
     except BaseException as error:
         return error

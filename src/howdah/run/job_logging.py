@@ -1,9 +1,9 @@
-"""Log lines: which job a log record belongs to, and how howdah's own commands write it.
+"""Job logging: put the job on log records, and format the log lines of howdah's commands.
 
-Comes before  cli/log.py   which chooses a format for a command
-              child.py     which writes lines as its worker does
+Comes before  cli/log.py              which chooses the format of a command
+              process/child_main.py   which writes lines as its worker does
 
-`JobLogFilter` is for everybody; the formats are those of `howdah worker` and `howdah web`.
+`JobLogFilter` is public. The formats are those of `howdah worker` and `howdah web`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FIELDS = ("job_id", "job_type", "attempt")
 
 
 class JobLogFilter(logging.Filter):
-    """Puts `job_id`, `job_type` and `attempt` on every record; None on those outside a job.
+    """Puts `job_id`, `job_type` and `attempt` on every record; outside a job they are None.
 
-    Add it to a handler, not to a logger: a logger's filters do not see what its children log.
+    Add it to a handler, not to a logger: a logger's filters do not see records of its children.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -38,24 +38,24 @@ class JobLogFilter(logging.Filter):
 
 
 class Plain(logging.Formatter):
-    """`12:00:01 INFO    worker.started id=…`; a traceback stands below, set in from the left.
+    """`12:00:01 INFO    worker.started id=…`, with an indented traceback below.
 
-    What is logged inside a handler begins with its job: `[id=… type=resize attempt=1] …`.
+    A line from inside a handler begins with its job: `[id=… type=resize attempt=1] …`.
     """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Keep what a message or an error says from looking like another line of the log."""
+        """Format a record; text of a job cannot look like another line of the log."""
         message = record.getMessage()
         id, job_type, attempt = (getattr(record, name, None) for name in FIELDS)
         if id is not None and f"id={id} " not in message:
             message = f"[id={id} type={job_type} attempt={attempt}] {message}"
         record.message = message
         record.asctime = self.formatTime(record, self.datefmt)
-        below = [clean(said).replace("\n", f"\n{INDENT}") for _, said in _below(self, record)]
-        return f"\n{INDENT}".join([log_line(self.formatMessage(record)), *below])
+        details = [clean(text).replace("\n", f"\n{INDENT}") for _, text in _details(self, record)]
+        return f"\n{INDENT}".join([log_line(self.formatMessage(record)), *details])
 
 
 class Json(logging.Formatter):
@@ -72,15 +72,15 @@ class Json(logging.Formatter):
             for name in FIELDS:
                 value = getattr(record, name, None)
                 line[name] = value if isinstance(value, int) else without_surrogates(str(value))
-        for name, said in _below(self, record):
-            line[name] = without_surrogates(said)
+        for name, text in _details(self, record):
+            line[name] = without_surrogates(text)
         return clean_json(msgspec.json.encode(line).decode())
 
 
-def _below(formatter: logging.Formatter, record: logging.LogRecord) -> Generator[tuple[str, str]]:
-    """List what stands below a message.
+def _details(formatter: logging.Formatter, record: logging.LogRecord) -> Generator[tuple[str, str]]:
+    """Yield the traceback and the stack of a record.
 
-    `exc_text` only where there is no exception: else another handler may have written it.
+    `exc_text` counts only without an exception: otherwise another formatter has cached it there.
     """
     if record.exc_info:
         yield "traceback", formatter.formatException(record.exc_info)
@@ -97,7 +97,7 @@ class LogLines(msgspec.Struct, frozen=True):
     as_json: bool
 
     def begin(self) -> None:
-        """Send everything of this level and above to stderr, from now on."""
+        """Write all records of this level and above to stderr."""
         global _lines
         _lines = self
         handler = logging.StreamHandler(sys.stderr)
@@ -110,5 +110,5 @@ _lines: LogLines | None = None
 
 
 def log_lines() -> LogLines | None:
-    """Return how this process writes its log lines; None where howdah does not write them."""
+    """Return how this process writes its log lines; None if howdah does not write them."""
     return _lines

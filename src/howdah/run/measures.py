@@ -1,12 +1,12 @@
-"""Measures: what a worker measures of its own work, and how it tells.
+"""Measures: count the jobs of a worker and measure their times, and report that.
 
-Comes after   settle   which hands over each batch of endings once it is written down
-In SQL        sql/80_observe/record_measures.sql, compact_measures.sql, sample_waiting.sql
+Comes after   settle             which passes on each batch of endings that was written
+Comes before  store/measures.py  which writes the report
 
-Nothing is done per job as it runs. Of each settled batch the endings are counted by type; times
-are taken of all in a small batch and of an even sample in a large one, each standing for its
-share, so a worker that drains a hundred thousand jobs a second measures at the price of a few
-thousand. Foreign workers are not measured unless they call howdah.record_measures themselves.
+Nothing is done while a job runs. The endings of each written batch are counted by type. Times are
+taken of every job in a small batch, and of an even sample in a large one. Each sample counts for
+its share, so measuring costs little even at a hundred thousand jobs a second. Foreign workers are
+not measured unless they call howdah.record_measures themselves.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ from howdah.outcomes import Ending, Release
 from howdah.safe_logging import log_named
 from howdah.states import State, Verb
 from howdah.store import Store, query
+from howdah.store import measures as store_measures
 
 _log = log_named("howdah.measures")
 
-EVERY = 5.0  # seconds between two rows of a type
-FOLD_EVERY = 60.0
-COUNT_EVERY = (
-    20.0  # seconds between two asks for a count of who waits: the first in a minute counts
-)
-COUNT_WITHIN = timedelta(seconds=1)  # that a count may take
-COUNT_AGAIN = 300.0  # seconds after a count that took longer: the charts have a gap there
-SAMPLE = 32  # times taken of one batch, shared by its types, but at least one of each
+EVERY = 5.0  # seconds between two reports
+COMPACT_EVERY = 60.0  # seconds
+COUNT_EVERY = 20.0  # seconds between two tries to count waiting jobs; one a minute succeeds
+COUNT_WITHIN = timedelta(seconds=1)  # the time limit of a count
+COUNT_AGAIN = 300.0  # seconds to wait after a count that took longer; charts have a gap then
+SAMPLE = 32  # times taken of one batch, shared by its types, but at least one of each type
 _COUNTED = {
     Verb.COMPLETE: "completed",
     Verb.FAIL: "failed",
@@ -47,7 +46,7 @@ _COUNTED = {
 }
 
 
-class _Tally:
+class _TypeMeasures:
     """What was measured of one type since the last report."""
 
     __slots__ = ("counts", "pickup", "pickup_seconds", "run", "run_seconds")
@@ -79,20 +78,20 @@ def _trimmed(cells: list[int]) -> list[int]:
 class Measures:
     """One worker's measures; `run` reports them for as long as the worker lives."""
 
-    def __init__(self, store: Store, worker_id: str, asked_to_stop: Callable[[], None]) -> None:
+    def __init__(self, store: Store, worker_id: str, on_drain: Callable[[], None]) -> None:
         self._store = store
         self._worker_id = worker_id
-        self._asked_to_stop = asked_to_stop
-        self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
-        self._server_ahead: float | None = None  # the server's clock less our monotonic one
-        self._fold_due = 0.0
+        self._on_drain = on_drain  # called when somebody asked this worker to stop
+        self._by_type: defaultdict[str, _TypeMeasures] = defaultdict(_TypeMeasures)
+        self._server_ahead: float | None = None  # the server's clock minus our monotonic clock
+        self._compact_due = 0.0
         self._count_due = 0.0
 
     def claimed(self, claimed_at: float, sent: float) -> None:
         """Learn from a claim how our clock and the server's differ.
 
-        The server stamped it after we had sent it; the least difference ever seen is the
-        closest, and it is let go slowly, for clocks drift.
+        The server took its time after we had sent the claim, so the smallest difference is the
+        best estimate. It grows slowly, because clocks drift.
         """
         ahead = claimed_at - sent
         known = self._server_ahead
@@ -105,7 +104,7 @@ class Measures:
         moved: Collection[UUID] | dict[UUID, State | None],
         ended: float,
     ) -> None:
-        """Count endings that were written down; `ended` is when the batch was taken up."""
+        """Count endings that were written; `ended` is the time of those that have none."""
         by_type: defaultdict[str, list[Ending]] = defaultdict(list)
         if len(moved) == len(endings):
             for ending in endings:
@@ -121,25 +120,27 @@ class Measures:
                     continue
             if verb is Verb.HAND_BACK:  # nothing has run; those that failed count as failed
                 if isinstance(moved, dict):
-                    gone = sum(moved[ending.claim.id] is State.FAILED for ending in own)
-                    if gone:
-                        self._tallies[job_type].counts["failed"] += gone
+                    failed = sum(moved[ending.claim.id] is State.FAILED for ending in own)
+                    if failed:
+                        self._by_type[job_type].counts["failed"] += failed
                 continue
-            tally = self._tallies[job_type]
+            measures = self._by_type[job_type]
             if verb is Verb.RETRY and isinstance(moved, dict):
-                gone = sum(moved[ending.claim.id] is State.FAILED for ending in own)
-                tally.counts["failed"] += gone
-                tally.counts["retried"] += len(own) - gone
+                failed = sum(moved[ending.claim.id] is State.FAILED for ending in own)
+                measures.counts["failed"] += failed
+                measures.counts["retried"] += len(own) - failed
             else:
-                tally.counts[_COUNTED[verb]] += len(own)
-            self._time(tally, own, ended, SAMPLE * len(own) // len(endings))
+                measures.counts[_COUNTED[verb]] += len(own)
+            self._time(measures, own, ended, SAMPLE * len(own) // len(endings))
 
-    def _time(self, tally: _Tally, endings: list[Ending], ended: float, samples: int) -> None:
-        """Take the times of an even sample; each of it stands for as many as there are."""
+    def _time(
+        self, measures: _TypeMeasures, endings: list[Ending], ended: float, samples: int
+    ) -> None:
+        """Take the times of an even sample; each counts for as many jobs as it stands for."""
         jobs = len(endings)
         samples = max(1, min(jobs, samples))
         ahead = self._server_ahead
-        start = random.random()  # noqa: S311 - so that no rhythm of the batch is followed
+        start = random.random()  # noqa: S311 - so that no pattern in the batch matters
         before = 0
         for n in range(samples):
             after = (n + 1) * jobs // samples
@@ -148,58 +149,51 @@ class Measures:
             if ending.began is None:
                 continue
             ran = max(0.0, (ending.ended or ended) - ending.began)
-            tally.run[cell_of(ran)] += weight
-            tally.run_seconds += ran * weight
+            measures.run[cell_of(ran)] += weight
+            measures.run_seconds += ran * weight
             if ahead is not None:
                 waited = max(0.0, ending.began + ahead - ending.claim.ready_at)
-                tally.pickup[cell_of(waited)] += weight
-                tally.pickup_seconds += waited * weight
+                measures.pickup[cell_of(waited)] += weight
+                measures.pickup_seconds += waited * weight
 
-    def gathered(self) -> dict[str, dict[str, object]]:
-        """Return what was measured since the last time, by type, and begin anew."""
-        tallies, self._tallies = self._tallies, defaultdict(_Tally)
-        return {job_type: tally.report(job_type) for job_type, tally in tallies.items()}
+    def take(self) -> dict[str, dict[str, object]]:
+        """Return what was measured since the last call, by type."""
+        by_type, self._by_type = self._by_type, defaultdict(_TypeMeasures)
+        return {job_type: measures.report(job_type) for job_type, measures in by_type.items()}
 
     async def step(self) -> None:
-        """Report what was measured since the last time, and hear whether to stop."""
-        rows = list(self.gathered().values())
-        if await self._store.fetchval(
-            "select howdah.record_measures($1, $2) from howdah.async_commit()",
-            self._worker_id,
-            msgspec.json.encode(rows).decode(),
-        ):
+        """Report what was measured since the last time, and stop if somebody asked for it."""
+        rows = msgspec.json.encode(list(self.take().values())).decode()
+        if await store_measures.record(self._store, self._worker_id, rows):
             _log.info("worker.drained id=%s: somebody asked it to stop", self._worker_id)
-            self._asked_to_stop()
+            self._on_drain()
 
-    async def fold(self) -> None:
-        """Keep the measures few, once a minute; any worker does it for all."""
+    async def compact(self) -> None:
+        """Keep the number of measures small, once a minute; any worker does it for all."""
         now = time.monotonic()
-        if now >= self._fold_due:
-            self._fold_due = now + FOLD_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
-            await self._store.fetchval(
-                "select howdah.compact_measures() from howdah.async_commit()"
-            )
+        if now >= self._compact_due:
+            self._compact_due = now + COMPACT_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
+            await store_measures.compact(self._store)
 
     async def count_waiting(self) -> None:
-        """Write down how many jobs wait, once a minute; any worker does it for all."""
+        """Write how many jobs wait, once a minute; any worker does it for all."""
         now = time.monotonic()
         if now < self._count_due:
             return
         self._count_due = now + COUNT_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
-        sql = "select howdah.sample_waiting() from howdah.async_commit()"
         try:
-            await query.fetch(self._store, COUNT_WITHIN, sql, writes=True)
+            await store_measures.sample_waiting(self._store, COUNT_WITHIN)
         except query.TookTooLong:
             self._count_due = now + COUNT_AGAIN
             raise
 
     async def run(self) -> None:
-        """Report every few seconds. What cannot be told is forgotten: jobs matter more."""
+        """Report every few seconds. A report that fails is dropped: jobs matter more."""
         while True:
             await asyncio.sleep(EVERY * random.uniform(0.8, 1.2))  # noqa: S311
             try:
                 await self.step()
-                await self.fold()
+                await self.compact()
                 await self.count_waiting()
             except HowdahError as error:
                 _log.warning("measures.lost error=%s", error)

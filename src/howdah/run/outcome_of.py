@@ -1,8 +1,7 @@
-"""Attempt: how an attempt ended, as a value.
+"""Outcome of: turn what a handler returned or raised into an outcome.
 
-A handler returns or raises; here that becomes an outcome: its own say if it had one, else by
-the rules of its job type. Errors are kept as one readable line and a traceback, both cut
-to a length the database is glad to keep.
+A handler may decide itself, with Retry, Snooze, Fail or Cancel. Otherwise the rules of its job type
+decide. An error is stored as one line and a traceback; both are shortened.
 """
 
 from __future__ import annotations
@@ -30,44 +29,44 @@ from howdah.text.reasons import (
     shortened_from_the_end,
 )
 
-_Say = Retry | Snooze | Fail | Cancel
+_Decision = Retry | Snooze | Fail | Cancel
 _DONE = Complete()
-_FRAMES = 500  # places in programs that are remembered as text
+_CACHED_FRAMES = 500
 
 P = ParamSpec("P")
 
 
-def _surely(decide: Callable[P, Outcome]) -> Callable[P, Outcome]:
-    """Make a decision that cannot fail: an attempt whose outcome cannot be decided has failed.
+def _never_raises(decide: Callable[P, Outcome]) -> Callable[P, Outcome]:
+    """Make a function return Fail instead of raising.
 
-    Deciding calls code of the user's: the encoder of a result, the classes in `retry_on`, the
-    backoff, the properties of an exception.
+    Deciding about an outcome calls code of the user: the encoder of a result, the classes in
+    `retry_on`, the backoff, the properties of an exception.
     """
 
     @wraps(decide)
     def decided(*args: P.args, **kwargs: P.kwargs) -> Outcome:
         try:
             return decide(*args, **kwargs)
-        except BaseException as error:  # SystemExit too: it must not leave the event loop
-            return outcome_of_trouble("the outcome could not be decided", error)
+        except BaseException as error:  # also SystemExit: it would end the event loop
+            return outcome_of_internal_error("the outcome could not be decided", error)
 
     return decided
 
 
-def outcome_of_trouble(what: str, error: BaseException) -> Fail:
-    """Make the outcome of an attempt whose end cannot be told as it should be."""
+def outcome_of_internal_error(what: str, error: BaseException) -> Fail:
+    """Make the outcome of an attempt for which howdah or code around the handler failed."""
     return Fail(shortened(f"{what}: {describe(error)}", LINE), traceback=traceback_of(error))
 
 
 def outcome_of_value(value: object, handler: Handler, claim: Claim) -> Outcome:
-    """Judge what a handler returned."""
+    """Return the outcome of a returned value."""
     return _DONE if value is None else _outcome_of_value(value, handler, claim)
 
 
-@_surely
+@_never_raises
 def _outcome_of_value(value: object, handler: Handler, claim: Claim) -> Outcome:
-    if isinstance(value, _Say):
-        return _said(value, handler, claim)
+    if isinstance(value, _Decision):
+        return _checked_decision(value, handler, claim)
     try:
         return Complete(
             payload.encode(value, f"the result of {handler.job_type}", limit=payload.MAX_BYTES)
@@ -76,39 +75,39 @@ def _outcome_of_value(value: object, handler: Handler, claim: Claim) -> Outcome:
         return Fail(reason_of(error))
 
 
-@_surely
+@_never_raises
 def outcome_of_error(error: BaseException, handler: Handler, claim: Claim) -> Outcome:
-    """Judge what a handler raised: by its own say, or by the rules."""
-    if isinstance(error, _Say):
-        return _said(error, handler, claim)
+    """Return the outcome of an exception: the handler's own decision, or that of the rules."""
+    if isinstance(error, _Decision):
+        return _checked_decision(error, handler, claim)
     members: list[BaseException] = []
     if issubclass(type(error), BaseExceptionGroup):
         members = list(members_of(error))
-        if all(isinstance(one, _Say) for one in members):  # raised inside a TaskGroup
-            return _said(cast("_Say", members[0]), handler, claim)
+        if all(isinstance(member, _Decision) for member in members):  # raised in a TaskGroup
+            return _checked_decision(cast("_Decision", members[0]), handler, claim)
     return outcome_of_failure(
         describe(error),
         traceback_of(error),
-        retry=_is_worth_another(error, members, handler.rules),
+        retry=_is_retried(error, members, handler.rules),
         handler=handler,
         claim=claim,
     )
 
 
-def _is_worth_another(error: BaseException, members: Sequence[BaseException], rules: Rules) -> bool:
-    """Judge by the rules. A group is retried if each of its members would be, raised alone."""
-    if isinstance(error, rules.fail_on) or any(isinstance(one, rules.fail_on) for one in members):
+def _is_retried(error: BaseException, members: Sequence[BaseException], rules: Rules) -> bool:
+    """Apply the rules. A group is retried if each of its members would be."""
+    if any(isinstance(raised, rules.fail_on) for raised in (error, *members)):
         return False
     if isinstance(error, rules.retry_on):
         return True
-    return bool(members) and all(isinstance(one, rules.retry_on) for one in members)
+    return bool(members) and all(isinstance(member, rules.retry_on) for member in members)
 
 
-@_surely
+@_never_raises
 def outcome_of_failure(
     line: str, traceback: str | None, *, retry: bool, handler: Handler, claim: Claim
 ) -> Outcome:
-    """Make the outcome of an attempt that failed."""
+    """Return the outcome of a failed attempt."""
     line = shortened(line, LINE)
     if traceback is not None:
         traceback = shortened_from_the_end(traceback, TRACEBACK)
@@ -119,11 +118,11 @@ def outcome_of_failure(
     return outcome
 
 
-@_surely
-def outcome_of_timeout(handler: Handler, claim: Claim, aftermath: str = "") -> Outcome:
-    """Make the outcome of an attempt that took too long."""
+@_never_raises
+def outcome_of_timeout(handler: Handler, claim: Claim, note: str = "") -> Outcome:
+    """Return the outcome of an attempt that took too long."""
     return outcome_of_failure(
-        f"timed out after {handler.rules.timeout}{aftermath}",
+        f"timed out after {handler.rules.timeout}{note}",
         None,
         retry=issubclass(TimeoutError, handler.rules.retry_on)
         and not issubclass(TimeoutError, handler.rules.fail_on),
@@ -133,24 +132,25 @@ def outcome_of_timeout(handler: Handler, claim: Claim, aftermath: str = "") -> O
 
 
 def traceback_of(error: BaseException) -> str:
-    """Write a traceback as Python does, with the frames from the handler on.
+    """Format a traceback as Python does, from the handler's frame on.
 
-    What an exception says of itself may raise; then the frames alone are written.
+    The `str` of an exception may raise; then only the frames are formatted.
     """
     try:
-        written = _traceback_of(error)
-    except BaseException as trouble:
+        text = _traceback_of(error)
+    except BaseException as format_error:
         try:
             frames = "".join(tracebacks.format_tb(error.__traceback__))
         except BaseException:
             frames = ""
-        written = f"{frames}{name_of(type(error))} (not written in full: {describe(trouble)})\n"
-    return shortened_from_the_end(written, TRACEBACK)
+        cause = describe(format_error)
+        text = f"{frames}{name_of(type(error))} (not written in full: {cause})\n"
+    return shortened_from_the_end(text, TRACEBACK)
 
 
 def _traceback_of(error: BaseException) -> str:
-    # A handler that fails a thousand times fails in the same place. The text of a place is
-    # remembered: to find it takes longer than all else about an attempt.
+    # A handler often fails at the same line. The text of each frame is cached, because to read it
+    # takes longer than everything else about an attempt.
     frames = _own_frames(error)
     if not _is_plain(error):
         return "".join(tracebacks.format_exception(type(error), error, frames))
@@ -158,7 +158,7 @@ def _traceback_of(error: BaseException) -> str:
     seen: set[CodeType] = set()
     while frames is not None:
         code = frames.tb_frame.f_code
-        if code in seen:  # it calls itself, which Python writes in a shorter way
+        if code in seen:  # a recursion, which Python formats in a shorter way
             return "".join(tracebacks.format_exception(type(error), error, _own_frames(error)))
         seen.add(code)
         lines.append(_frame_as_text(frames))
@@ -168,31 +168,31 @@ def _traceback_of(error: BaseException) -> str:
 
 
 def _is_plain(error: BaseException) -> bool:
-    """Whether nothing but its frames and itself is to be written."""
+    """Whether the traceback has only the frames and the exception itself."""
     return (
         error.__cause__ is None
         and (error.__context__ is None or error.__suppress_context__)
-        # of these Python says what may have been meant, by what is in the frames
+        # for these Python adds suggestions or nested tracebacks
         and not isinstance(error, NameError | AttributeError | ImportError | BaseExceptionGroup)
     )
 
 
-_texts: dict[tuple[CodeType, int], str] = {}
+_frame_texts: dict[tuple[CodeType, int], str] = {}
 
 
 def _frame_as_text(frame: TracebackType) -> str:
-    place = (frame.tb_frame.f_code, frame.tb_lasti)
-    text = _texts.get(place)
+    position = (frame.tb_frame.f_code, frame.tb_lasti)
+    text = _frame_texts.get(position)
     if text is None:
         text = "".join(tracebacks.extract_tb(frame, limit=1).format())
-        if len(_texts) >= _FRAMES:
-            _texts.clear()
-        _texts[place] = text
+        if len(_frame_texts) >= _CACHED_FRAMES:
+            _frame_texts.clear()
+        _frame_texts[position] = text
     return text
 
 
 def _own_frames(error: BaseException) -> TracebackType | None:
-    """Leave out the frames that led to the handler: they are the same in every traceback."""
+    """Leave out the frames above the handler: they are the same in every traceback."""
     frames = error.__traceback__
     while frames is not None and frames.tb_next is not None:
         module = str(frames.tb_frame.f_globals.get("__name__"))
@@ -202,16 +202,16 @@ def _own_frames(error: BaseException) -> TracebackType | None:
     return frames
 
 
-def _said(outcome: _Say, handler: Handler, claim: Claim) -> Outcome:
-    """Copy what a handler decided, checked: it may have changed the outcome since it was made."""
+def _checked_decision(outcome: _Decision, handler: Handler, claim: Claim) -> Outcome:
+    """Copy and check a handler's decision: its attributes may have been changed."""
     reason = reason_from(outcome.reason)
     if isinstance(outcome, Retry):
         after = outcome.after
         if after is None:
             after = handler.rules.backoff.after(claim.attempt)
-        said = Retry(reason, after=check_after(outcome, after))
-        said.traceback = _own_traceback(outcome.traceback)
-        return said
+        retry = Retry(reason, after=check_after(outcome, after))
+        retry.traceback = _own_traceback(outcome.traceback)
+        return retry
     if isinstance(outcome, Snooze):
         return Snooze(check_after(outcome, outcome.after), reason)
     if isinstance(outcome, Fail):

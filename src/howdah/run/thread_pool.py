@@ -1,12 +1,12 @@
-"""Threads: plain functions beside the event loop.
+"""Thread pool: run plain functions in threads beside the event loop.
 
-Every call has a thread to itself while it runs. A thread that takes a call while more are waiting
-rouses one other, which does the same; so short calls go by in few threads, and calls that block are
-soon in as many as there may be. What has ended is told to the event loop in one go.
+Each call has its own thread while it runs. A thread that takes a call while more calls wait wakes
+one other thread, which does the same. So short calls use few threads, and blocking calls soon use
+all of them. Calls that ended are delivered to the event loop together.
 
-A thread cannot be stopped from outside. One whose job timed out or was lost is abandoned: it
-keeps its thread, and its slot, until it ends by itself, and what it returns is refused. The
-threads are daemons, so an abandoned one never keeps the process from ending.
+A thread cannot be stopped. A call whose job timed out or was lost keeps its thread and its slot
+until it ends, and its result is ignored. The threads are daemons, so they never keep the process
+from ending.
 """
 
 from __future__ import annotations
@@ -22,51 +22,51 @@ from howdah.text.reasons import describe
 
 
 class Call:
-    """A function on its way through a thread; `future` carries what it returns or raises."""
+    """A function that runs in a thread; `future` gets what it returns or raises."""
 
-    __slots__ = ("ended", "error", "function", "future", "then", "value")
+    __slots__ = ("ended", "error", "function", "future", "on_end", "value")
 
     def __init__(self, function: Callable[[], Any], future: asyncio.Future[Any]) -> None:
         self.function: Callable[[], Any] = function
         self.future: asyncio.Future[Any] = future
         self.value: Any = None
         self.error: BaseException | None = None
-        self.ended: bool = False  # whether its thread is through with it, as the loop knows
-        self.then: Callable[[], None] | None = None  # called in the loop when it has ended
+        self.ended: bool = False  # set in the event loop
+        self.on_end: Callable[[], None] | None = None  # called in the event loop when it has ended
 
     def run(self) -> None:
         try:
             self.value = self.function()
-        except BaseException as error:  # the event loop judges it, as it does a coroutine's
+        except BaseException as error:  # the caller handles it in the event loop
             self.error = error
 
-    def tell(self) -> None:
-        """Tell whoever waits for it, if somebody still does. Called in the event loop."""
+    def deliver(self) -> None:
+        """Set the future, unless it was cancelled. Called in the event loop."""
         self.ended = True
         if not self.future.done():
             if self.error is None:
                 self.future.set_result(self.value)
-            elif issubclass(type(self.error), StopIteration):  # a future refuses to carry it
+            elif issubclass(type(self.error), StopIteration):  # a future does not accept it
                 self.future.set_exception(RuntimeError(describe(self.error)))
             else:
                 self.future.set_exception(self.error)
-        if self.then is not None:
-            self.then()
+        if self.on_end is not None:
+            self.on_end()
 
 
 class ThreadPool:
-    """A pool that grows to its size, and serves as many calls at once."""
+    """A pool of up to `size` threads."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._waiting: deque[Call] = deque()
         self._ended: deque[Call] = deque()
-        self._bell: SimpleQueue[None] = SimpleQueue()  # rung once for each thread to be roused
-        self._lock = threading.Lock()  # of what follows
+        self._wakeups: SimpleQueue[None] = SimpleQueue()  # one item per idle thread to wake
+        self._lock = threading.Lock()  # guards the fields below
         self._threads = 0
-        self._idle = 0  # threads that nobody has rung for
-        self._rousing = False  # whether one was rung for, or started, and is not there yet
-        self._telling = False  # whether the loop is about to look at what has ended
+        self._idle = 0  # idle threads that nobody has woken
+        self._waking = False  # whether a thread was woken or started, and has not yet begun
+        self._delivering = False  # whether `_deliver_all` is scheduled in the loop
         self._closed = False
         self._loop = asyncio.get_running_loop()
 
@@ -75,101 +75,102 @@ class ThreadPool:
         call = Call(function, self._loop.create_future())
         self._waiting.append(call)
         try:
-            self._rouse()
-        except RuntimeError:  # the system gives us no thread, not even the first
+            self._wake_thread()
+        except RuntimeError:  # the system allows no thread, not even the first
             self._waiting.remove(call)
             raise
         return call
 
     def close(self) -> None:
-        """Let idle threads end; a busy one ends after its call."""
+        """End the idle threads; a busy one ends after its call."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, 0
         for _ in range(idle):
-            self._bell.put(None)
+            self._wakeups.put(None)
 
-    def _rouse(self) -> None:
-        """Get a thread for the first call that waits, unless one is on its way."""
+    def _wake_thread(self) -> None:
+        """Wake or start a thread for the first waiting call, unless one is about to begin."""
         with self._lock:
-            if self._rousing or not self._waiting:
+            if self._waking or not self._waiting:
                 return
             if self._idle:
                 self._idle -= 1
-                self._rousing = True
-                self._bell.put(None)
+                self._waking = True
+                self._wakeups.put(None)
                 return
             if self._threads == self._size:
-                return  # all are busy, and look for themselves when they are not
+                return  # all are busy, and take the next call when they are not
             self._threads += 1
-            self._rousing = True
+            self._waking = True
             name = f"howdah-thread-{self._threads}"
         try:
             threading.Thread(target=self._serve, name=name, daemon=True).start()
         except RuntimeError:
             with self._lock:
                 self._threads -= 1
-                self._rousing = False
+                self._waking = False
                 if not self._threads:
                     raise
 
     def _serve(self) -> None:
-        """The life of a thread."""
+        """Run calls in a thread until the pool is closed."""
         while True:
             with self._lock:
-                self._rousing = False
-            rests = False
-            while not rests and (call := self._next()) is not None:
+                self._waking = False
+            idle = False
+            while not idle and (call := self._next()) is not None:
                 call.run()
-                rests = self._ends(call)
-                if not self._tell():
+                idle = self._add_ended(call)
+                if not self._schedule_delivery():
                     return
                 del call
-            if not rests:
+            if not idle:
                 with self._lock:
                     if self._waiting:
-                        continue  # it came in between
+                        continue  # a call was added meanwhile
                     if self._closed:
                         return
                     self._idle += 1
-            self._bell.get()
+            self._wakeups.get()
 
     def _next(self) -> Call | None:
-        """Take the next call, and let somebody else take the one behind it."""
+        """Take the next call, and wake a thread for the one after it."""
         try:
             call = self._waiting.popleft()
         except IndexError:
             return None
-        if self._waiting and not self._rousing:
-            self._rouse()
+        if self._waiting and not self._waking:
+            self._wake_thread()
         return call
 
-    def _ends(self, call: Call) -> bool:
-        """Put an ended call aside; True if its thread rests now, before anybody hears of the end.
+    def _add_ended(self, call: Call) -> bool:
+        """Add an ended call; returns whether its thread is counted as idle now.
 
-        Else whoever hears of it and calls again would be given a second thread.
+        It is counted before the end is delivered: otherwise the next call would start a second
+        thread.
         """
         with self._lock:
             self._ended.append(call)
-            if rests := not self._waiting and not self._closed:
+            if idle := not self._waiting and not self._closed:
                 self._idle += 1
-            return rests
+            return idle
 
-    def _tell(self) -> bool:
-        """Tell the loop that calls have ended; False when nobody is there any more."""
+    def _schedule_delivery(self) -> bool:
+        """Schedule the delivery of ended calls in the loop; False if the loop is closed."""
         with self._lock:
-            if self._telling or not self._ended:
+            if self._delivering or not self._ended:
                 return True
-            self._telling = True
+            self._delivering = True
         try:
-            self._loop.call_soon_threadsafe(self._tell_all)
+            self._loop.call_soon_threadsafe(self._deliver_all)
         except RuntimeError:  # the loop is closed
             return False
         return True
 
-    def _tell_all(self) -> None:
+    def _deliver_all(self) -> None:
         with self._lock:
             ended, self._ended = self._ended, deque()
-            self._telling = False
+            self._delivering = False
         for call in ended:
-            call.tell()
+            call.deliver()

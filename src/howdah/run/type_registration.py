@@ -1,9 +1,9 @@
-"""Registered: a worker tells the database what it knows of its job types.
+"""Type registration: a worker registers its job types in the database.
 
 In SQL  sql/50_run/register_job_types.sql, touch_job_types.sql
 
-All types are written in one statement when the worker starts. After that, once a minute, it only
-says that it still knows them. What fails here is tried again later: jobs matter more.
+One statement registers all types when the worker starts. After that, once a minute, the worker only
+reports that it still knows them. A failure is logged and tried again later: jobs matter more.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ import random
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
-import msgspec
-
 from howdah.errors import HowdahError
+from howdah.growing_pause import GrowingPause
 from howdah.handler import Handler
 from howdah.safe_logging import log_named
 from howdah.store import Store
-from howdah.version import VERSION
+from howdah.store.job_types import register_job_types, touch_job_types
 
 _log = log_named("howdah.types")
 
-EVERY = 60.0  # seconds between two times that a worker says it knows its types
-AGAIN = 5.0  # seconds until what failed is tried again
+EVERY = 60.0  # seconds between two reports that a worker knows its types
+FIRST_RETRY = 5.0  # seconds until a failed report is tried again
 _LONGEST = timedelta(days=36_500)  # PostgreSQL cannot count the seconds of every timedelta
 
 
@@ -35,42 +34,36 @@ class TypeRegistration:
         self._store = store
         self._worker_id = worker_id
         self._handlers = handlers
-        self._untold: set[str] = set(handlers)
+        self._unregistered: set[str] = set(handlers)
 
     async def step(self) -> bool:
-        """Register the types that are not, or say that we still know them; False: try again."""
+        """Register the types that are not, or report that we still know them; False: retry."""
         try:
-            if not self._untold:
-                self._untold = await self._seen()
-            if self._untold:
-                await self._register(self._untold)
-                self._untold = set()
+            if not self._unregistered:
+                self._unregistered = await touch_job_types(self._store, list(self._handlers))
+            if self._unregistered:
+                await self._register(self._unregistered)
+                self._unregistered = set()
         except HowdahError as error:
             _log.warning("types.unregistered id=%s error=%s", self._worker_id, error)
             return False
         return True
 
     async def run(self) -> None:
-        wait = AGAIN if self._untold else EVERY
+        """Call `step` every minute, and sooner after a failure."""
+        retry = GrowingPause(FIRST_RETRY, EVERY)
+        wait = retry.next() if self._unregistered else EVERY
         while True:
             await asyncio.sleep(wait * random.uniform(0.8, 1.2))  # noqa: S311
-            wait = EVERY if await self.step() else min(wait * 2, EVERY)
+            if await self.step():
+                retry.reset()
+                wait = EVERY
+            else:
+                wait = retry.next()
 
     async def _register(self, names: Iterable[str]) -> None:
         rows = [_row(self._handlers[name]) for name in sorted(names)]
-        await self._store.fetchval(
-            "select howdah.register_job_types($1, $2, $3) from howdah.async_commit()",
-            self._worker_id,
-            msgspec.json.encode(rows).decode(),
-            VERSION,
-        )
-
-    async def _seen(self) -> set[str]:
-        rows = await self._store.fetch(
-            "select t.* from howdah.async_commit(), howdah.touch_job_types($1) as t",
-            list(self._handlers),
-        )
-        return {row[0] for row in rows}
+        await register_job_types(self._store, self._worker_id, rows)
 
 
 def _row(handler: Handler) -> dict[str, object]:

@@ -1,12 +1,12 @@
-"""Batches: many items written by one call, and none of them lost because of another.
+"""Batches: write many items with one call, and lose none because of another one.
 
-Comes after   settle, run/reports   which gather what many jobs have to say
-Comes before  call.py               which writes it
+Comes after   settle, run/reports   which gather the items of many jobs
+Comes before  settle.py, run.py     which write them
 
-The database refuses a call as a whole, also where it objects to one item's values. Then the batch
-is halved until the item stands alone: it is told to the caller, and all others are written. Parts
-are written in order, and each is told as soon as it is written. So a caller that is interrupted
-knows what is left. Trouble that concerns every item is raised.
+The database refuses a whole call even if only one item has a bad value. Then the batch is halved
+until the bad item is alone. That item is reported to the caller, and all others are written. Parts
+are written in order and reported one by one, so an interrupted caller knows what is left. An
+error that concerns every item is raised.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ async def write_in_parts(
     written: Callable[[Sequence[T], R], None],
     refused: Callable[[T, Exception], Awaitable[None]],
 ) -> None:
-    """Write all items but those that are refused by themselves."""
+    """Write all items except those that the database refuses one by one."""
     try:
         answer = await write(items)
     except Exception as error:
-        # what is no error of ours was raised by a value, before anything was sent
+        # any other exception comes from encoding a value: nothing was sent
         if isinstance(error, HowdahError) and not about_one_job(error):
             raise
         if len(items) == 1:

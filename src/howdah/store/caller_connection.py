@@ -1,10 +1,10 @@
-"""Borrowed: enqueue through the caller's own connection, in the caller's own transaction.
+"""Caller connection: enqueue through the caller's own connection, in the caller's transaction.
 
-The jobs are written by a plain SQL call, so they are committed or rolled back with everything
-else the caller does, and workers see them only after the commit. One thin adapter per driver,
-told apart by the classes a connection is made of; a driver is imported only once one of its
-connections has come. Everything travels as one text parameter, so no codec or type map that
-the caller has set can change it. What the database refuses is raised by the driver, unchanged.
+The jobs are written by a plain SQL call. They are committed or rolled back with everything else
+that the caller does, and workers see them only after the commit. There is one small adapter per
+driver. The class of the connection tells the driver, which is imported only when it is used. All
+drafts are sent as one text parameter, so no codec or type map of the caller can change them. Errors
+of the database are raised by the driver, unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIMIT = "select howdah.option(cast({} as text))"
 
 
 class Driver(Enum):
-    """Who made a connection."""
+    """The library that a connection belongs to."""
 
     PSYCOPG = "psycopg"
     PSYCOPG_ASYNC = "psycopg, async"
@@ -39,7 +39,7 @@ class Driver(Enum):
         return self in (Driver.PSYCOPG_ASYNC, Driver.ASYNCPG, Driver.SQLALCHEMY_ASYNC)
 
 
-# Top package and name of a class → its driver. A subclass is what its base is.
+# Top package and name of a class → its driver. A subclass counts as its base class.
 _DRIVERS = {
     ("psycopg", "Connection"): Driver.PSYCOPG,
     ("psycopg", "AsyncConnection"): Driver.PSYCOPG_ASYNC,
@@ -58,42 +58,43 @@ _DRIVERS = {
 
 
 def driver_of(conn: object) -> Driver:
-    """Tell which driver a connection is of; raises BadInput for what is no connection."""
+    """Return the driver of a connection; raises BadInput for anything else."""
     for cls in type(conn).__mro__:
         driver = _DRIVERS.get((cls.__module__.partition(".")[0], cls.__name__))
         if driver is Driver.DJANGO and (vendor := getattr(conn, "vendor", "")) != "postgresql":
             raise BadInput(
-                f"conn is a Django connection to {vendor or 'something'}, not PostgreSQL"
+                f"conn is a Django connection to {vendor or 'an unknown database'}: "
+                "give a connection to PostgreSQL"
             )
         if driver is not None:
             return driver
     raise BadInput(
         f"conn={type(conn).__module__}.{type(conn).__qualname__} is not a connection howdah knows. "
-        "It takes a connection of psycopg 3 (sync or async), psycopg2 or asyncpg, a connection or "
-        "session of SQLAlchemy (sync or async), or django.db.connection: "
-        "no pools, engines or cursors, which have no transaction of their own"
+        "Give a connection of psycopg 3 (sync or async), psycopg2 or asyncpg, a connection or "
+        "session of SQLAlchemy (sync or async), or django.db.connection. "
+        "A pool, engine or cursor does not work: it has no transaction of its own"
     )
 
 
 def refuse_async(conn: object) -> None:
-    """Refuse a connection whose use would have to be awaited."""
+    """Refuse an async connection."""
     driver = driver_of(conn)
     if driver.is_async:
         raise BadInput(
             f"conn is an async connection ({driver.value}), which sync code cannot use: "
-            "await the enqueue of a Queue, or give a sync connection"
+            "give a sync connection, or use the async Queue"
         )
 
 
 async def enqueue(store: Store, conn: Any, draft: Draft) -> None:
-    """Enqueue one job. Waits for nothing where the connection is a sync one."""
+    """Enqueue one job. Never suspends if the connection is a sync one."""
     await _send(store, conn, driver_of(conn), [draft])
 
 
 async def enqueue_many(
     store: Store, conn: Any, drafts: Iterable[Draft] | AsyncIterable[Draft]
 ) -> int:
-    """Enqueue a stream of jobs, a statement per batch; returns the count."""
+    """Enqueue a stream of jobs, one statement per batch; returns the count."""
     driver = driver_of(conn)
     count = 0
     async for batch in _batches(drafts):
@@ -131,11 +132,11 @@ async def _each(
 async def _send(store: Store, conn: Any, driver: Driver, drafts: list[Draft]) -> None:
     try:
         _check_sizes(drafts, store.payload_limit)
-    except PayloadTooLarge:  # as far as is known here; the database may allow more
-        allowed = int(await _ask(conn, driver, _LIMIT, "max_payload_bytes"))
-        _check_sizes(drafts, allowed)
-        store.payload_limit = allowed
-    await _ask(conn, driver, _ENQUEUE, as_json(drafts))
+    except PayloadTooLarge:  # the limit may have been raised since it was read
+        limit = int(await _fetch_value(conn, driver, _LIMIT, "max_payload_bytes"))
+        _check_sizes(drafts, limit)
+        store.payload_limit = limit
+    await _fetch_value(conn, driver, _ENQUEUE, as_json(drafts))
 
 
 def _check_sizes(drafts: list[Draft], limit: int) -> None:
@@ -143,8 +144,8 @@ def _check_sizes(drafts: list[Draft], limit: int) -> None:
         check_size(draft, limit)
 
 
-async def _ask(conn: Any, driver: Driver, sql: str, text: str) -> Any:
-    """Send a statement with one text parameter, and return the first value of its answer."""
+async def _fetch_value(conn: Any, driver: Driver, sql: str, text: str) -> Any:
+    """Run a statement with one text parameter, and return its first value."""
     match driver:
         case Driver.ASYNCPG:
             return await conn.fetchval(sql.format("$1"), text)

@@ -1,22 +1,20 @@
-"""Claim: the calls that take jobs from the line, and list what a worker holds.
+"""Claim: the calls that claim jobs, and list what a worker holds.
 
 In SQL  sql/40_claim/
 
-A claim need not wait for the disk: after a crash it is at worst done again (howdah.async_commit()).
+A claim does not wait for the disk (howdah.async_commit()): if a crash loses it, the jobs are
+claimed again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from howdah.job import Claim, Job
 from howdah.store.rows import JOB_COLUMNS, job_from
 from howdah.store.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 _CLAIM_COLUMNS = """
     id, job_type, priority, data, attempts, max_attempts, date_part('epoch', ready_at),
@@ -31,7 +29,7 @@ _CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, tra
 
 
 class ScanRanges(NamedTuple):
-    """Parts of lines to claim from; see sql/40_claim/claim.sql."""
+    """Key ranges of the line to claim from; see sql/40_claim/claim.sql."""
 
     job_types: list[str]
     after_ranks: list[int]

@@ -1,8 +1,8 @@
-"""Limit: how many connections a store may have over all its event loops.
+"""Connection limit: how many connections a store may have over all its event loops.
 
-Every loop has a pool of its own. A loop that has none at all waits for another loop to give one up;
-a loop that has some waits for those. Used from several threads, so everything happens under a lock
-and a waiter is woken through its own loop.
+Every loop has a pool of its own. A loop without any connection waits until another loop closes one.
+A loop that has some waits for its own. Several threads use this object, so it has a lock, and a
+waiter is woken through its own loop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Waiter:
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[None] = self.loop.create_future()
-        self.granted = False  # set under the lock: from then on the waiter has it
+        self.granted = False  # set under the lock; True: one connection is counted for it
 
     def wake(self) -> None:
         if not self.future.done():
@@ -29,7 +29,7 @@ class _Waiter:
 
 
 class ConnectionLimit:
-    """So many connections at a time, whichever loop has them."""
+    """At most `total` connections at a time, in whichever loop."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -37,18 +37,18 @@ class ConnectionLimit:
         self._left = total
         self._mutex = threading.Lock()
 
-    def try_take(self) -> bool:
-        """Take one if one is left and nobody waits for it."""
+    def try_acquire(self) -> bool:
+        """Count one more connection, if one is left and no loop waits for it."""
         with self._mutex:
             if self._left <= 0 or self.waiting:
                 return False
             self._left -= 1
             return True
 
-    async def take(self, timeout: float | None, ask_others: Callable[[], None]) -> None:
-        """Wait for one; `ask_others` makes other loops give up what they do not use.
+    async def acquire(self, timeout: float | None, ask_others: Callable[[], None]) -> None:
+        """Wait until one more is allowed; `ask_others` makes other loops close an idle one.
 
-        Raises TimeoutError after so many seconds.
+        Raises TimeoutError after `timeout` seconds.
         """
         waiter = _Waiter()
         with self._mutex:
@@ -65,11 +65,11 @@ class ConnectionLimit:
                 if not waiter.granted:
                     self.waiting.remove(waiter)
             if waiter.granted:
-                self.give()
+                self.release()
             raise
 
-    def give(self, count: int = 1) -> None:
-        """Say that so many connections are gone."""
+    def release(self, count: int = 1) -> None:
+        """Report that so many connections are closed."""
         with self._mutex:
             self._left += count
             while self._left > 0 and self.waiting:

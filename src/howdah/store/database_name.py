@@ -1,4 +1,4 @@
-"""Database name: which database this is, in words that hold neither user nor password."""
+"""Database name: the name of a database for people, without user and password."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _PORT = "5432"
 
 
 def database_name(dsn: str | None) -> str:
-    """Name a database by its own name and its host: `shop on db.internal`.
+    """Return name and host of a database: `shop on db.internal`.
 
-    What `without_password` takes for a part of a password is not named.
+    Text that `without_password` hides is left out here, too.
     """
     if dsn is None:
         return EMBEDDED
-    fields = _of_url(dsn) if "://" in dsn else _of_words(dsn)
+    fields = _from_url(dsn) if "://" in dsn else _from_keywords(dsn)
     name = fields.get("dbname") or fields.get("database") or "the default database"
     hosts = fields.get("host", "")
     if not hosts or hosts.startswith(("/", "@")):
@@ -28,19 +28,20 @@ def database_name(dsn: str | None) -> str:
     return f"{name} on {shown}"
 
 
-def _of_url(dsn: str) -> dict[str, str]:
+def _from_url(dsn: str) -> dict[str, str]:
     try:
         rest = without_password(dsn).partition("://")[2]
         parts = urlsplit(f"//{rest[userinfo(rest)[1] :]}")
-        places, asked = parts.netloc, dict(parse_qsl(parts.query))
-    except ValueError:  # such as a bracket that is left open
+        hosts, options = parts.netloc, dict(parse_qsl(parts.query))
+    except ValueError:  # for example an open bracket
         return {}
-    single = re.fullmatch(r"(\[[^\]]*\]|[^:,\[\]]*):(\d*)", places)
-    fields = {"host": single[1], "port": single[2]} if single else {"host": places}
+    single = re.fullmatch(r"(\[[^\]]*\]|[^:,\[\]]*):(\d*)", hosts)
+    fields = {"host": single[1], "port": single[2]} if single else {"host": hosts}
     fields["dbname"] = unquote(parts.path.lstrip("/"))
-    return fields | {name: asked[name] for name in ("host", "port", "dbname") if asked.get(name)}
+    given = {name: options[name] for name in ("host", "port", "dbname") if options.get(name)}
+    return fields | given
 
 
-def _of_words(dsn: str) -> dict[str, str]:
-    found = re.findall(r"(\w+)\s*=\s*('[^']*'|\S+)", without_password(dsn))
-    return {name: value.strip("'") for name, value in found}
+def _from_keywords(dsn: str) -> dict[str, str]:
+    pairs = re.findall(r"(\w+)\s*=\s*('[^']*'|\S+)", without_password(dsn))
+    return {name: value.strip("'") for name, value in pairs}

@@ -1,9 +1,9 @@
-"""Address: which database a queue talks to.
+"""DSN: which database a queue connects to.
 
-In this order: what the caller gave, HOWDAH_DSN, DATABASE_URL, the embedded PostgreSQL.
-A DSN is a URL, or libpq's keywords (`host=… dbname=…`), which are turned into one.
-A DSN with several hosts means a primary and its standbys: whichever takes writes is meant.
-A DSN may carry a password, so nothing but `without_password` of it is ever shown or logged.
+In this order: the DSN of the caller, HOWDAH_DSN, DATABASE_URL, the embedded PostgreSQL.
+A DSN is a URL, or libpq's keywords (`host=… dbname=…`), which are converted into a URL.
+Several hosts in a DSN are a primary and its standbys: the one that takes writes is used.
+A DSN may hold a password: show and log it only through `without_password`.
 """
 
 from __future__ import annotations
@@ -28,48 +28,48 @@ def find_dsn(given: str | None = None) -> str | None:
         return url_of(dsn)
     if not re.match(r"^postgres(ql)?://", dsn):
         raise BadInput(
-            "a DSN looks like postgresql://user:password@host:5432/database "
-            "or host=… dbname=… user=… password=…, "
-            f"not {without_password(dsn)!r}"
+            f"{without_password(dsn)!r} is not a DSN: "
+            "write postgresql://user:password@host:5432/database "
+            "or host=… dbname=… user=… password=…"
         )
     return dsn
 
 
 def find_listen_dsn(given_dsn: str | None, given: str | None) -> str | None:
-    """Return where to listen, if not at the same address.
+    """Return the DSN to listen at, if it is another one.
 
-    HOWDAH_LISTEN_DSN belongs to the address that the environment names, and to no other.
+    HOWDAH_LISTEN_DSN counts only if the DSN, too, comes from the environment.
     """
     if given:
         return find_dsn(given)
     if given_dsn is None and find_dsn() is not None:
-        named = os.environ.get("HOWDAH_LISTEN_DSN")
-        return find_dsn(named) if named else None
+        from_environment = os.environ.get("HOWDAH_LISTEN_DSN")
+        return find_dsn(from_environment) if from_environment else None
     return None
 
 
 def each_host(dsn: str) -> list[str]:
-    """Split a DSN with several hosts into one per host, each asking for a server that takes writes.
+    """Split a DSN with several hosts into one DSN per host, each for a server that takes writes.
 
-    The driver would try them in turn within one limit of time, so that a first host that does
-    not answer at all would keep it from ever trying the second.
+    The driver would try all hosts within one timeout: a first host that does not answer would
+    use up the time of the second.
     """
     parts = urlsplit(dsn)
-    user, at, places = parts.netloc.rpartition("@")
-    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
-    hosts = (asked.get("host") or places).split(",")
+    user, at, netloc_hosts = parts.netloc.rpartition("@")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    hosts = (options.get("host") or netloc_hosts).split(",")
     if len(hosts) == 1:
         return [dsn]
-    ports = asked.get("port", "").split(",")
-    asked.setdefault("target_session_attrs", "read-write")
-    found: list[str] = []
+    ports = options.get("port", "").split(",")
+    options.setdefault("target_session_attrs", "read-write")
+    dsns: list[str] = []
     for n, host in enumerate(hosts):
-        own = dict(asked)
-        if "host" in asked:
-            own["host"] = host
-        if "port" in asked:
-            own["port"] = ports[n if len(ports) > 1 else 0]
-        netloc = parts.netloc if "host" in asked else f"{user}{at}{host}"
-        query = urlencode(own, safe="/", quote_via=quote)
-        found.append(urlunsplit(parts._replace(netloc=netloc, query=query)))
-    return found
+        host_options = dict(options)
+        if "host" in options:
+            host_options["host"] = host
+        if "port" in options:
+            host_options["port"] = ports[n if len(ports) > 1 else 0]
+        netloc = parts.netloc if "host" in options else f"{user}{at}{host}"
+        query = urlencode(host_options, safe="/", quote_via=quote)
+        dsns.append(urlunsplit(parts._replace(netloc=netloc, query=query)))
+    return dsns

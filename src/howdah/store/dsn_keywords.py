@@ -1,8 +1,8 @@
-"""Keywords: a DSN as libpq writes it (`host=… dbname=…`), turned into a URL.
+"""DSN keywords: convert a DSN in libpq's keywords (`host=… dbname=…`) into a URL.
 
-The rules are libpq's: words are separated by white space, which may also stand around `=`; a
-value with white space in it, or an empty one, is written in single quotes; a backslash takes the
-next character as it is. No error says anything of a value, which may be a password.
+The rules are libpq's. White space separates the pairs and may surround `=`. A value that is empty
+or contains white space is written in single quotes. A backslash escapes the next character. No
+error message quotes a value, because it may be a password.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _KEPT = frozenset(
         "client_encoding",
     ]
 )
-_IN_THE_URL = frozenset(("host", "hostaddr", "port", "user", "password", "dbname"))
-# What libpq's own connections know and ours have otherwise or not at all.
-_LEFT_OUT = frozenset(
+_URL_PARTS = frozenset(("host", "hostaddr", "port", "user", "password", "dbname"))
+# Options of libpq that asyncpg does not have.
+_IGNORED = frozenset(
     [
         "connect_timeout",
         "fallback_application_name",
@@ -62,77 +62,77 @@ _HINT = (
     "or as postgresql://user:password@host:5432/database"
 )
 _NAME = re.compile(r"\s*([^\s=]+)\s*")
-_PIECE = re.compile(r"\\(.)|([^\\])", re.DOTALL)
+_CHARACTER = re.compile(r"\\(.)|([^\\])", re.DOTALL)
 _PLAIN_HOST = re.compile(r"[A-Za-z0-9._-]+\Z")
 
 
 def is_keywords(dsn: str) -> bool:
-    """Whether this is meant as keywords: the first word is a name with a value."""
+    """Whether this is meant as keywords: it begins with `name=`."""
     return re.match(r"\s*\w+\s*=", dsn) is not None
 
 
 def url_of(dsn: str) -> str:
-    """Return the URL that says the same."""
-    said = {name: value for name, value in _parse(dsn).items() if value}
-    unknown = said.keys() - _KEPT - _IN_THE_URL - _LEFT_OUT
+    """Return the URL with the same meaning."""
+    values = {name: value for name, value in _parse(dsn).items() if value}
+    unknown = values.keys() - _KEPT - _URL_PARTS - _IGNORED
     if unknown:
-        names = ", ".join(_may_be_named(list(said), unknown))
-        raise BadInput(f"this DSN has words that mean nothing ({names}): {_HINT}")
-    host, port = said.get("host") or said.get("hostaddr") or "", said.get("port") or ""
+        names = ", ".join(_safe_names(list(values), unknown))
+        raise BadInput(f"this DSN has unknown keywords ({names}): {_HINT}")
+    host, port = values.get("host") or values.get("hostaddr") or "", values.get("port") or ""
     if not re.fullmatch(r"[\d,]*", port):
         raise BadInput(f"the port in this DSN is not a number: {_HINT}")
-    more = {name: value for name, value in said.items() if name in _KEPT}
-    user = quote(said.get("user", ""), safe="")
-    if "password" in said:
-        user += ":" + quote(said["password"], safe="")
-    place = ""
+    options = {name: value for name, value in values.items() if name in _KEPT}
+    user = quote(values.get("user", ""), safe="")
+    if "password" in values:
+        user += ":" + quote(values["password"], safe="")
+    host_and_port = ""
     if _PLAIN_HOST.match(host) and "," not in port:
-        place = f"{host}:{port}" if port else host
+        host_and_port = f"{host}:{port}" if port else host
     else:  # a folder of sockets, an IPv6 address, several hosts
-        more |= {name: value for name, value in (("host", host), ("port", port)) if value}
-    netloc = f"{user}@{place}" if user else place
-    query = urlencode(more, safe="/", quote_via=quote)
-    name = quote(said.get("dbname", ""), safe="")
+        options |= {name: value for name, value in (("host", host), ("port", port)) if value}
+    netloc = f"{user}@{host_and_port}" if user else host_and_port
+    query = urlencode(options, safe="/", quote_via=quote)
+    name = quote(values.get("dbname", ""), safe="")
     return f"postgresql://{netloc}/{name}{'?' if query else ''}{query}"
 
 
-def _may_be_named(names: list[str], unknown: set[str]) -> list[str]:
-    """Return the unknown names; what stands behind a password may be a part of it."""
-    found: list[str] = []
+def _safe_names(names: list[str], unknown: set[str]) -> list[str]:
+    """Return the unknown names; a word after a password may be a part of it and is left out."""
+    safe: list[str] = []
     for name in names:
         if name in unknown:
-            found.append(name if name.isidentifier() else "…")
+            safe.append(name if name.isidentifier() else "…")
         if "pass" in name or "pwd" in name:
             break
-    return found or ["…"]
+    return safe or ["…"]
 
 
 def _parse(dsn: str) -> dict[str, str]:
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     at = 0
     while dsn[at:].strip():
         name = _NAME.match(dsn, at)
         if name is None or dsn[name.end() : name.end() + 1] != "=":
-            raise BadInput(f"a word in this DSN has no = behind it: {_HINT}")
+            raise BadInput(f"a keyword in this DSN is not followed by =: {_HINT}")
         value, at = _value(dsn, name.end() + 1)
-        said[name[1].lower()] = value
-    return said
+        values[name[1].lower()] = value
+    return values
 
 
 def _value(dsn: str, at: int) -> tuple[str, int]:
-    """Read a value; returns it and where it ends."""
+    """Read the value at a position; returns it and the position after it."""
     while at < len(dsn) and dsn[at].isspace():
         at += 1
     quoted = dsn[at : at + 1] == "'"
     at += quoted
-    found: list[str] = []
-    while piece := _PIECE.match(dsn, at):
-        if quoted and piece[2] == "'":
-            return "".join(found), piece.end()
-        if not quoted and piece[2] is not None and piece[2].isspace():
+    characters: list[str] = []
+    while character := _CHARACTER.match(dsn, at):
+        if quoted and character[2] == "'":
+            return "".join(characters), character.end()
+        if not quoted and character[2] is not None and character[2].isspace():
             break
-        found.append(piece[1] or piece[2])
-        at = piece.end()
+        characters.append(character[1] or character[2])
+        at = character.end()
     if quoted:
-        raise BadInput(f"a quoted value in this DSN has no end: {_HINT}")
-    return "".join(found), max(at, len(dsn) if dsn[at:] == "\\" else at)
+        raise BadInput(f"a quoted value in this DSN has no closing quote: {_HINT}")
+    return "".join(characters), max(at, len(dsn) if dsn[at:] == "\\" else at)

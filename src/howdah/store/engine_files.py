@@ -1,7 +1,7 @@
-"""Bundle: the engine's SQL files, in the order in which they are installed.
+"""Engine files: the SQL files of the engine, in the order in which they are installed.
 
-The numbers in `sql/` are the order. What holds data is made once (00, 10, 20) and changed
-by migrations; everything else is replaced whenever it differs from what is installed.
+The numbers in `sql/` are the order. Schema and tables (00, 10, 20) are created once and changed
+by migrations. Everything else is replaced whenever it differs from what is installed.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ def engine() -> tuple[SqlFile, ...]:
     return tuple(sorted(_walk(files("howdah") / "sql", "")))
 
 
-def _walk(folder: Traversable, below: str) -> list[SqlFile]:
-    found: list[SqlFile] = []
+def _walk(folder: Traversable, prefix: str) -> list[SqlFile]:
+    sql_files: list[SqlFile] = []
     for entry in folder.iterdir():
-        path = f"{below}{entry.name}"
+        path = f"{prefix}{entry.name}"
         if entry.is_dir() and path not in ("migrations", "grants"):
-            found += _walk(entry, f"{path}/")
+            sql_files += _walk(entry, f"{path}/")
         elif path.endswith(".sql"):
-            found.append(SqlFile(path, entry.read_text(encoding="utf-8")))
-    return found
+            sql_files.append(SqlFile(path, entry.read_text(encoding="utf-8")))
+    return sql_files
 
 
 @cache
 def migrations() -> dict[int, str]:
-    """Return the migrations by the schema number each of them leads to."""
+    """Return the migrations by the schema number that each of them reaches."""
     folder = files("howdah") / "sql" / "migrations"
     return {
         int(entry.name.partition("_")[0]): entry.read_text(encoding="utf-8")
@@ -59,36 +59,37 @@ def migrations() -> dict[int, str]:
 
 
 def functions() -> str:
-    """Return everything that is replaced on upgrade."""
+    """Return the SQL that every upgrade runs again."""
     return "\n".join(file.text for file in engine() if not file.holds_data)
 
 
 @cache
 def function_names() -> frozenset[str]:
-    """Return the names of all functions and procedures that an install leaves behind."""
-    made = r"^create or replace (?:function|procedure) howdah\.(\w+)"
-    return frozenset(re.findall(made, functions(), re.MULTILINE))
+    """Return the names of all functions and procedures of the engine."""
+    created = r"^create or replace (?:function|procedure) howdah\.(\w+)"
+    return frozenset(re.findall(created, functions(), re.MULTILINE))
 
 
 @cache
 def fingerprint() -> str:
-    """Tell one version of the functions from another."""
+    """Return a hash of the functions."""
     return hashlib.sha256(functions().encode()).hexdigest()[:32]
 
 
 @cache
-def tables() -> str:
-    """Tell one state of the tables from another; remarks and spaces do not count."""
+def tables_fingerprint() -> str:
+    """Return a hash of the tables, without comments and white space."""
     text = "\n".join(file.text for file in engine() if file.holds_data)
-    bare = re.sub(r"\s+", "", re.sub(r"--[^\n]*", "", text))
-    return hashlib.sha256(bare.encode()).hexdigest()[:32]
+    code = re.sub(r"\s+", "", re.sub(r"--[^\n]*", "", text))
+    return hashlib.sha256(code.encode()).hexdigest()[:32]
 
 
-def record() -> str:
-    """Return the statement that writes down what is installed."""
+def record_installed() -> str:
+    """Return the statement that records what is installed."""
     return (
         "insert into howdah.installed (schema_number, compatible_from, fingerprint, tables)\n"
-        f"values ({SCHEMA_NUMBER}, {COMPATIBLE_FROM}, '{fingerprint()}', '{tables()}')\n"
+        f"values ({SCHEMA_NUMBER}, {COMPATIBLE_FROM}, '{fingerprint()}',\n"
+        f"    '{tables_fingerprint()}')\n"
         "on conflict (one) do update set schema_number = excluded.schema_number,\n"
         "    compatible_from = excluded.compatible_from, fingerprint = excluded.fingerprint,\n"
         "    tables = excluded.tables, installed_at = now()\n"
@@ -98,8 +99,8 @@ def record() -> str:
     )
 
 
-def closing() -> str:
-    """Return what ends every install: days ahead, and nothing open to everybody."""
+def finish_install() -> str:
+    """Return the last statements: revoke what is public, create the partitions of coming days."""
     return (
         "revoke all on all routines in schema howdah from public;\n"
         "do $$ begin perform howdah.prepare_days(); end $$;\n"
@@ -107,17 +108,17 @@ def closing() -> str:
 
 
 def grants(producer: str, worker: str, observer: str) -> str:
-    """Return the GRANTs of the three roles, under these names: one statement, as script.py's is."""
+    """Return the GRANTs of the three roles, under these names, as one statement."""
     names = {"producer": producer, "worker": worker, "observer": observer}
     quoted = {f"howdah_{role}": '"' + name.replace('"', '""') + '"' for role, name in names.items()}
-    # in one pass, so that a name is never read again; and not in comments, which end with a line
+    # in one pass, because a name may look like a placeholder; comments stay as they are
     placeholder = re.compile("|".join(quoted))
     text = (files("howdah") / "sql" / "grants" / "roles.sql").read_text(encoding="utf-8")
     granted = "".join(
-        line if line.startswith("--") else placeholder.sub(lambda found: quoted[found[0]], line)
+        line if line.startswith("--") else placeholder.sub(lambda match: quoted[match[0]], line)
         for line in text.splitlines(keepends=True)
     )
     tag = "howdah"
-    while f"${tag}$" in granted:  # a role may have any name
+    while f"${tag}$" in granted:  # a role's name may contain the tag
         tag += "_"
     return f"do ${tag}$\nbegin\n{granted}\nend;\n${tag}$;\n"

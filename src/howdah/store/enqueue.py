@@ -1,7 +1,9 @@
-"""Enqueue: drafts on their way into the database, one by a call, a stream of them by COPY.
+"""Enqueue: write drafts into the database, one by a call, a stream by COPY.
 
-A stream is one transaction, all of it or nothing, and is never held as a whole. An error of
-the stream itself comes through as it was raised, not as trouble with the database.
+In SQL  sql/30_enqueue/
+
+A stream is written in one transaction, all or nothing, and is never in memory as a whole. An error
+that the stream itself raises reaches the caller unchanged.
 """
 
 from __future__ import annotations
@@ -24,21 +26,23 @@ from howdah.errors import BadInput, HowdahError
 from howdah.job import Draft
 from howdah.store.store import Store
 
-COPYING = 7 * 24 * 3600.0  # seconds: a stream may take as long as whoever feeds it
+COPY_TIMEOUT = 7 * 24 * 3600.0  # seconds: the caller's stream may be slow
 
 _ENQUEUE = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7)"
 _ENQUEUE_TRACED = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8)"
 _COLUMNS = ("id", "job_type", "data", "priority", "max_attempts")
-_COPIED = "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), howdah.wake($4)"
+_AFTER_COPY = (
+    "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), howdah.wake($4)"
+)
 _DEFAULTS = "select priority, max_attempts from howdah.type_defaults($1)"
-_WAITING = "select count(*) from howdah.enqueue_many($1)"
+_ENQUEUE_LATER = "select count(*) from howdah.enqueue_many($1)"
 
 BATCH = 1000  # drafts per statement
 BATCH_CHARACTERS = 8 * 1024 * 1024  # of payload; jsonb holds no array above 256 MiB
 
 
 def check_draft(draft: Draft) -> Draft:
-    """Refuse what is not a draft: a stream is only known once it flows."""
+    """Refuse an item of a stream that is not a draft."""
     if not isinstance(draft, Draft):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(
             f"enqueue_many takes drafts (job.draft(…), queue.draft(…)), not {type(draft).__name__}"
@@ -74,50 +78,51 @@ async def enqueue(store: Store, draft: Draft) -> None:
 
 async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> int:
     """Stream drafts into the database in one transaction: all of them or none."""
-    streamed = _Streamed(drafts, traced=store.tracing is not None)
+    stream = _DraftStream(drafts, traced=store.tracing is not None)
     try:
-        await _write(store, streamed)
+        await _write(store, stream)
     except HowdahError:
-        if streamed.broken is not None:  # the stream's own error, not the database's
-            raise streamed.broken from None
+        if stream.error is not None:  # the caller's stream raised it, not the database
+            raise stream.error from None
         raise
-    return streamed.count
+    return stream.count
 
 
-async def _write(store: Store, streamed: _Streamed) -> None:
+async def _write(store: Store, stream: _DraftStream) -> None:
     async with store.acquire() as connection, connection.transaction():
-        streamed.limit = store.payload_limit
-        while not streamed.ended:
+        stream.limit = store.payload_limit
+        while not stream.ended:
             await connection.copy_records_to_table(
                 "jobs_live",
                 schema_name="howdah",
-                columns=[*_COLUMNS, "trace"] if streamed.traced else _COLUMNS,
-                records=streamed.records(),
-                timeout=COPYING,
+                columns=[*_COLUMNS, "trace"] if stream.traced else _COLUMNS,
+                records=stream.records(),
+                timeout=COPY_TIMEOUT,
             )
-            if (name := streamed.unknown_type) is not None:
+            if (name := stream.unknown_type) is not None:
                 row = (await connection.fetch(_DEFAULTS, name))[0]
-                streamed.defaults[name] = (row[0], row[1])
-            if waiting := streamed.take_waiting():
-                await connection.fetchval(_WAITING, as_json(waiting))
-        if streamed.first is not None:
+                stream.defaults[name] = (row[0], row[1])
+            if later := stream.take_later():
+                await connection.fetchval(_ENQUEUE_LATER, as_json(later))
+        if stream.lowest_id is not None:
             await connection.fetchval(
-                _COPIED,
-                streamed.first,
-                streamed.last,
-                streamed.max_attempts,
-                sorted(streamed.ready_types),
+                _AFTER_COPY,
+                stream.lowest_id,
+                stream.highest_id,
+                stream.max_attempts,
+                sorted(stream.ready_types),
             )
 
 
 _Record = tuple[object, ...]
 
 
-class _Streamed:
-    """Drafts on their way into COPY, and what the database is to be told of them afterwards.
+class _DraftStream:
+    """Turns drafts into records for COPY, and gathers what the statements after COPY need.
 
-    COPY takes jobs that are due at once. Those with a time are put aside, a batch at a time. At a
-    draft that leaves its priority or max_attempts to its type, COPY stops until those are known.
+    COPY takes jobs that are ready at once. Drafts with a time are collected in batches and
+    enqueued by a call. COPY stops at a draft whose priority or max_attempts are those of its
+    type, until these are read.
     """
 
     def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft], *, traced: bool) -> None:
@@ -125,95 +130,95 @@ class _Streamed:
         self.traced = traced
         self.limit = payload.MAX_BYTES
         self.ended = False
-        self.broken: Exception | None = None  # what the stream itself raised
+        self.error: Exception | None = None  # what the caller's stream raised
         self.count = 0
-        # of those that were copied
+        # the next four are about the copied drafts only
         self.ready_types: set[str] = set()
-        self.first: UUID | None = None
-        self.last: UUID | None = None
+        self.lowest_id: UUID | None = None
+        self.highest_id: UUID | None = None
         self.max_attempts = 0
-        self._waiting: list[Draft] = []
-        self._waiting_size = 0
-        self.defaults: dict[str, tuple[int, int]] = {}  # of types that drafts left it to
-        self._kept: Draft | None = None  # whose type's are not known
+        self._later: list[Draft] = []  # drafts with a time
+        self._later_size = 0
+        self.defaults: dict[str, tuple[int, int]] = {}  # priority and max_attempts by type
+        self._pending: Draft | None = None  # waits until the defaults of its type are read
 
     @property
     def unknown_type(self) -> str | None:
-        """The type whose priority and max_attempts must be known to go on."""
-        return None if self._kept is None else self._kept.job_type
+        """The type whose priority and max_attempts must be read to go on."""
+        return None if self._pending is None else self._pending.job_type
 
-    def take_waiting(self) -> list[Draft]:
-        """Return the drafts that were put aside, once."""
-        waiting, self._waiting, self._waiting_size = self._waiting, [], 0
-        return waiting
+    def take_later(self) -> list[Draft]:
+        """Return the collected drafts with a time, and forget them."""
+        later, self._later, self._later_size = self._later, [], 0
+        return later
 
     def records(self) -> Iterable[_Record] | AsyncIterable[_Record]:
-        """Yield records for COPY until the stream ends, or too many drafts were put aside."""
+        """Yield records for COPY until the stream ends or COPY has to stop."""
         if isinstance(self._drafts, AsyncIterator):
             return self._records_async(self._drafts)
         return self._records(self._drafts)
 
     def _records(self, drafts: Iterator[Draft]) -> Generator[_Record]:
         try:
-            if self._kept is not None:
-                yield self._record(self._kept)
-                self._kept = None
+            if self._pending is not None:
+                yield self._record(self._pending)
+                self._pending = None
             for draft in drafts:
-                if self._waits(draft):
-                    if self._kept is not None or is_full(self._waiting, self._waiting_size):
+                if not self._can_copy(draft):
+                    if self._pending is not None or is_full(self._later, self._later_size):
                         return
                 else:
                     yield self._record(draft)
             self.ended = True
         except Exception as error:
-            self.broken = error
+            self.error = error
             raise
 
     async def _records_async(self, drafts: AsyncIterator[Draft]) -> AsyncGenerator[_Record]:
         try:
-            if self._kept is not None:
-                yield self._record(self._kept)
-                self._kept = None
+            if self._pending is not None:
+                yield self._record(self._pending)
+                self._pending = None
             async for draft in drafts:
-                if self._waits(draft):
-                    if self._kept is not None or is_full(self._waiting, self._waiting_size):
+                if not self._can_copy(draft):
+                    if self._pending is not None or is_full(self._later, self._later_size):
                         return
                 else:
                     yield self._record(draft)
             self.ended = True
         except Exception as error:
-            self.broken = error
+            self.error = error
             raise
 
-    def _waits(self, draft: Draft) -> bool:
-        """Check a draft, and put it aside if it has a time of its own or asks for its type's."""
+    def _can_copy(self, draft: Draft) -> bool:
+        """Check a draft; set it aside if it has a time, or if it needs defaults not yet read."""
         check_size(check_draft(draft), self.limit)
         self.count += 1
         if draft.delay is None and draft.run_at is None:
             if draft.priority is not None and draft.max_attempts is not None:
-                return False
+                return True
             if draft.job_type in self.defaults:
-                return False
-            self._kept = draft
-            return True
-        self._waiting.append(draft)
-        self._waiting_size += len(draft.data)
-        return True
+                return True
+            self._pending = draft
+            return False
+        self._later.append(draft)
+        self._later_size += len(draft.data)
+        return False
 
     def _record(self, draft: Draft) -> _Record:
         self.ready_types.add(draft.job_type)
         priority, max_attempts = draft.priority, draft.max_attempts
         if priority is None or max_attempts is None:
-            usual = self.defaults[draft.job_type]
-            priority = usual[0] if priority is None else priority
-            max_attempts = usual[1] if max_attempts is None else max_attempts
+            default_priority, default_max_attempts = self.defaults[draft.job_type]
+            priority = default_priority if priority is None else priority
+            max_attempts = default_max_attempts if max_attempts is None else max_attempts
         self.max_attempts = max(self.max_attempts, max_attempts)
-        if self.first is None or self.last is None:
-            self.first = self.last = draft.id
-        elif draft.id > self.last:  # nearly always: ids are made in the order of time
-            self.last = draft.id
-        elif draft.id < self.first:
-            self.first = draft.id
+        if self.lowest_id is None or self.highest_id is None:
+            self.lowest_id = self.highest_id = draft.id
+        elif draft.id > self.highest_id:  # nearly always: ids are made in the order of time
+            self.highest_id = draft.id
+        elif draft.id < self.lowest_id:
+            self.lowest_id = draft.id
         record = (draft.id, draft.job_type, draft.data, priority, max_attempts)
         return (*record, draft.trace) if self.traced else record
 

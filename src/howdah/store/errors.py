@@ -1,8 +1,8 @@
-"""Refusals: what the server or the network refuses, in howdah's own errors.
+"""Errors: translate the errors of PostgreSQL and the network into howdah's own.
 
-Every call of the store passes through here, so nobody above it needs to know a SQLSTATE.
-`passing` tells trouble that goes away by itself (the worker waits and tries again) from
-mistakes that do not (the worker says so and stops).
+Every call of the store passes through here, so no other part needs to know a SQLSTATE.
+`transient` tells errors that end by themselves (a worker waits and tries again) from those
+that do not (a worker logs them and stops).
 """
 
 from __future__ import annotations
@@ -23,44 +23,43 @@ from howdah.errors import (
 
 _INSTALL = "run `howdah install` (or `await queue.install()`)"
 NOT_INSTALLED = f"this database has no howdah schema: {_INSTALL}"
-NOT_WHOLE = f"this database has no howdah schema, or not all of it: {_INSTALL}"
+NOT_COMPLETE = f"this database has no howdah schema, or not all of it: {_INSTALL}"
 
-# Classes of SQLSTATE that time heals: connection trouble, lost races, out of resources, an
-# operator stepping in, lock timeouts, transactions ended for idling or taking too long; and a
-# standby that will be promoted, a disk being cleared.
-_PASSING = ("08", "53", "57", "55P03", "25006", "25P03", "25P04", "58")
+# SQLSTATEs that end by themselves: lost connections, out of resources, a restart or shutdown,
+# lock timeouts, transactions ended because they were idle or too long; a standby that will be
+# promoted, a full disk that somebody clears.
+_TRANSIENT_STATES = ("08", "53", "57", "55P03", "25006", "25P03", "25P04", "58")
 
-# Classes of SQLSTATE that say nothing of the values: the call as it stands does not fit the
-# schema, or the session, or the server is broken.
-_NO_CALL = ("26", "42", "XX")
+# Classes of SQLSTATE that do not depend on the values of one job: the statement does not fit the
+# schema or the session, or the server is broken.
+_WHOLE_CALL = ("26", "42", "XX")
 
 
-# Asked for something between a server's last words on a connection and the end of it, asyncpg
-# calls the trouble its own.
+# asyncpg raises InternalClientError when a command meets a closing connection; treat it as lost.
 ClosingRace = asyncpg.InternalClientError
 
-# What a connection raises that is lost, or on which the server refuses something.
+# What a call raises if its connection is lost or the server refuses a statement.
 CONNECTION_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, ClosingRace, OSError)
 
 
 class Transient(Unreachable):
-    """Trouble that goes away by itself: wait and try again."""
+    """An error that ends by itself: wait and try again."""
 
 
 class LostRace(Transient):
-    """Somebody else changed the same rows at the same moment: try again at once."""
+    """A deadlock or a conflict with a concurrent transaction: try again at once."""
 
 
 def from_postgres(error: BaseException, shown_dsn: str) -> HowdahError | None:
-    """Translate an error; None where it is not ours to translate."""
+    """Translate an error; None: raise it as it is."""
     if isinstance(error, HowdahError):
-        return None  # translated already: some of ours are ConnectionErrors too
+        return None  # translated already: some of howdah's errors are ConnectionErrors, too
     if isinstance(error, asyncpg.PostgresError):
         return _from_server(error, shown_dsn)
     if isinstance(error, ConnectionRefusedError):
         return Transient(f"cannot reach {shown_dsn}: {error.strerror or error}")
     if isinstance(error, TimeoutError):
-        return Transient(f"no answer in time from {shown_dsn}")
+        return Transient(f"{shown_dsn} did not answer in time")
     if isinstance(error, asyncpg.InterfaceError | ClosingRace | ConnectionError):
         return Transient(f"the connection to {shown_dsn} was lost: {error}")
     if isinstance(error, OSError):
@@ -70,63 +69,71 @@ def from_postgres(error: BaseException, shown_dsn: str) -> HowdahError | None:
 
 def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
     state = error.sqlstate or ""
-    said = str(error.args[0]) if error.args else str(error)  # str adds the detail and the hint
+    message = str(error.args[0]) if error.args else str(error)  # str adds the detail and the hint
     if state == "HW001":
-        return PayloadTooLarge(_with_hint(error, said))
+        return PayloadTooLarge(_with_hint(error, message))
     if state == "HW002":
-        return BadInput(_with_hint(error, said))
-    if (refused := refusal_of_script(error)) is not None:
-        return refused
+        return BadInput(_with_hint(error, message))
+    if (script_error := from_install_script(error)) is not None:
+        return script_error
     if state == "23505" and error.constraint_name == "jobs_live_pkey":
-        return BadInput(f"a job with this id is there already. {error.detail or ''}".rstrip())
+        detail = f"{error.detail} " if error.detail else ""
+        return BadInput(
+            f"a job with this id exists already. {detail}Give each job an id of its own"
+        )
     if state in ("26000", "42P05"):
         return HowdahError(
             f"a pooler in transaction mode answers at {shown_dsn}: leave out pgbouncer=False"
         )
     if state in ("3F000", "42P01", "42883"):
-        return SchemaMissing(f"{NOT_WHOLE}. PostgreSQL said: {said}")
+        return SchemaMissing(f"{NOT_COMPLETE}. PostgreSQL said: {message}")
     if state == "42501":
-        return NotAllowed(f"{said}. `howdah sql --grants` prints what each role needs.")
+        return NotAllowed(f"{message}. `howdah sql --grants` prints what each role needs.")
     if state == "25006":
-        return ReadOnly(f"{shown_dsn} takes no writes (a standby, or set read-only): {said}")
+        return ReadOnly(
+            f"{shown_dsn} takes no writes (a standby, or set read-only): {message}. "
+            "Connect to the primary"
+        )
     if state.startswith(("22", "23")):
-        return BadInput(_plain_words(error, said))
+        return BadInput(_constraint_or_message(error, message))
     if state.startswith(("28", "3D")):
-        return Unreachable(f"{shown_dsn} does not let us in: {said}")
+        return Unreachable(
+            f"{shown_dsn} refused the connection: {message}. Check user, password and database"
+        )
     if state.startswith("40"):
-        return LostRace(f"{shown_dsn}: {said}")
-    if state.startswith(_PASSING):
-        return Transient(f"{shown_dsn}: {said}")
-    return HowdahError(f"PostgreSQL said: {said} (SQLSTATE {state})")
+        return LostRace(f"{shown_dsn}: {message}")
+    if state.startswith(_TRANSIENT_STATES):
+        return Transient(f"{shown_dsn}: {message}")
+    return HowdahError(f"PostgreSQL said: {message} (SQLSTATE {state})")
 
 
-def refusal_of_script(error: asyncpg.PostgresError) -> HowdahError | None:
-    """Translate what the install's script refuses; None where it is something else."""
+def from_install_script(error: asyncpg.PostgresError) -> HowdahError | None:
+    """Translate an error that the install script raises on purpose; None for any other."""
     kinds = {"HW003": NotAllowed, "HW004": SchemaOlder, "HW005": SchemaNewer}
     kind = kinds.get(error.sqlstate or "")
     return kind(str(error.args[0])) if kind is not None else None
 
 
-def _plain_words(error: asyncpg.PostgresError, said: str) -> str:
-    """Name the promise that a CHECK keeps: the constraints are named to be read aloud."""
+def _constraint_or_message(error: asyncpg.PostgresError, message: str) -> str:
+    """Return the name of a violated constraint, which reads as a sentence, or the message."""
     constraint = getattr(error, "constraint_name", None)
     if isinstance(constraint, str) and constraint:
         return f"refused: {constraint.replace('_', ' ')}"
-    return _with_hint(error, said)
+    return _with_hint(error, message)
 
 
-def _with_hint(error: asyncpg.PostgresError, said: str) -> str:
+def _with_hint(error: asyncpg.PostgresError, message: str) -> str:
     hint = getattr(error, "hint", None)
-    return f"{said}. {hint}" if hint else said
+    return f"{message}. {hint}" if hint else message
 
 
 def transient(error: BaseException) -> bool:
-    """Whether waiting and trying again may help."""
+    """Whether it may help to wait and try again."""
     return isinstance(error, Transient | ReadOnly)
 
 
-def about_what_is_read(error: BaseException) -> bool:
-    """Whether a claim may have been refused because one job cannot be read, or is damaged."""
+def about_unreadable_job(error: BaseException) -> bool:
+    """Whether a claim may have failed because one job is damaged or cannot be read."""
     state: object = getattr(error.__cause__, "sqlstate", None)
     return (
         isinstance(state, str)
@@ -136,11 +143,11 @@ def about_what_is_read(error: BaseException) -> bool:
 
 
 def about_one_job(error: BaseException) -> bool:
-    """Whether it is the values of one job that were refused, and not the call as such.
+    """Whether the server refused the values of one job, and not the call as such.
 
-    A password, a privilege or a function that is gone concerns every job alike.
+    A wrong password, a missing privilege or a missing function concerns every job.
     """
     if isinstance(error, BadInput):
         return True
     state: object = getattr(error.__cause__, "sqlstate", None)
-    return type(error) is HowdahError and isinstance(state, str) and state[:2] not in _NO_CALL
+    return type(error) is HowdahError and isinstance(state, str) and state[:2] not in _WHOLE_CALL

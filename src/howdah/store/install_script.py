@@ -1,25 +1,25 @@
-"""Script: the install as one SQL statement, for `howdah install`, psql and migration tools.
+"""Install script: the install as one SQL statement, for `howdah install`, psql, migration tools.
 
-Comes after   bundle.py, which reads the engine's files
+Comes after   engine_files.py, which reads the engine's files
 Comes before  install.py, which runs it, and `howdah sql`, which prints it
 
-The script is a single DO statement, so it is all or nothing with and without a transaction around
-it, and a driver that prepares every statement takes it too. It takes the lock, refuses what it does
-not fit before it changes anything, and puts back the settings that it changes. It can run again.
+The script is a single DO statement. So it is all or nothing, inside a transaction or not, and
+drivers that prepare every statement can run it. It takes the lock, checks everything before it
+changes anything, and restores the settings that it changes. It can run again.
 """
 
 from __future__ import annotations
 
 from howdah.store import engine_files
 
-# What it refuses with: HW003 a schema of another role, HW004 tables of a development version,
-# HW005 a newer schema, HW006 another number than the one that the script leads on from.
+# Its errors: HW003 the schema belongs to another role, HW004 tables of a development version,
+# HW005 a newer schema, HW006 another schema number than the script starts from.
 
-# The install depends on these, so it sets them and puts them back.
+# The install depends on these settings, so it sets them and restores them.
 _SETTINGS = {"search_path": "pg_catalog, pg_temp", "standard_conforming_strings": "on"}
 
-# A schema that is not ours could run its owner's code with our rights: whoever may create schemas
-# in a database may have made one of this name before us. So this comes before anything is read.
+# A schema of another role could run that role's code with our rights: any role that may create
+# schemas can create one of this name before us. So this check runs before anything is read.
 _REFUSE_FOREIGN = """
     select pg_get_userbyid(n.nspowner), n.nspowner = me.oid,
            (select min(format('%s (%s)', owned.name, pg_get_userbyid(owned.owner)))
@@ -36,17 +36,17 @@ _REFUSE_FOREIGN = """
     if not v_ours then
         raise exception using errcode = 'HW003', message = format(
             'the schema howdah in this database belongs to the role %s, and you are %s: '
-            'install as %s, or, if it is not meant to be there, drop it first',
+            'install as %s, or drop the schema first if it is not needed',
             v_owner, current_user, v_owner);
     elsif v_foreign is not null then
         raise exception using errcode = 'HW003', message = format(
-            'the schema howdah holds something that is not yours: %s. '
+            'the schema howdah contains an object of another role: %s. '
             'Make %s its owner, or drop it, then install again', v_foreign, current_user);
     end if;
 """
 
-# Read from pg_class and not by to_regclass: that asks a cache, which does not hear of the schema
-# that another process made while this transaction waited for the lock.
+# This reads pg_class, because to_regclass uses a cache: it does not see a schema that another
+# process created while this transaction waited for the lock.
 _READ_NUMBER = """
     if exists (select from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
                where n.nspname = 'howdah' and c.relname = 'installed') then
@@ -57,17 +57,17 @@ _READ_NUMBER = """
 
 
 def refuse_foreign() -> str:
-    """Return the statement that refuses a schema of somebody else, and changes nothing."""
+    """Return the statement that only refuses a schema of another role."""
     return _do(_REFUSE_FOREIGN)
 
 
-def whole(start: int | None = None) -> str:
+def script(start: int | None = None) -> str:
     """Return the script: from schema number `start` (0: nothing is installed), or from any."""
-    way = "from any" if start is None else f"from schema number {start}"
+    starts_from = "from any" if start is None else f"from schema number {start}"
     again = " and can run again" if start in (None, engine_files.SCHEMA_NUMBER) else ""
     title = (
-        f"-- howdah, schema number {engine_files.SCHEMA_NUMBER}, {way}: one statement, for psql or "
-        "a migration tool.\n"
+        f"-- howdah, schema number {engine_files.SCHEMA_NUMBER}, {starts_from}: one statement, "
+        "for psql or a migration tool.\n"
         f"-- It is all or nothing{again}; your jobs and your settings stay as they are.\n"
     )
     parts = [
@@ -77,18 +77,18 @@ def whole(start: int | None = None) -> str:
         _refuse_number(start),
         *_migrations(start),
         *_engine(start),
-        _execute(engine_files.record()),
-        _execute(engine_files.closing()),
+        _execute(engine_files.record_installed()),
+        _execute(engine_files.finish_install()),
     ]
     return title + _do("".join(parts))
 
 
 def _do(body: str) -> str:
-    """Write a DO statement that sets the settings, and puts them back at its end."""
-    kept = {name: f"v_{name}" for name in _SETTINGS}
+    """Write a DO statement that sets the settings, and restores them at its end."""
+    variables = {name: f"v_{name}" for name in _SETTINGS}
     declared = "".join(
         f"    {variable} text := pg_catalog.current_setting('{name}');\n"
-        for name, variable in kept.items()
+        for name, variable in variables.items()
     )
     pinned = "".join(
         f"    perform pg_catalog.set_config('{name}', '{value}', true);\n"
@@ -96,7 +96,7 @@ def _do(body: str) -> str:
     )
     restored = "".join(
         f"    perform pg_catalog.set_config('{name}', {variable}, true);\n"
-        for name, variable in kept.items()
+        for name, variable in variables.items()
     )
     return (
         f"do $howdah$\ndeclare\n{declared}"
@@ -107,7 +107,7 @@ def _do(body: str) -> str:
 
 
 def _refuse_number(start: int | None) -> str:
-    """Write the checks of what is installed: they come before anything is changed."""
+    """Write the checks of what is installed; they run before any change."""
     number = engine_files.SCHEMA_NUMBER
     if start is None:
         checks = f"""
@@ -122,52 +122,54 @@ def _refuse_number(start: int | None) -> str:
     if v_number is not null then
         raise exception using errcode = 'HW006', message = format(
             'this script is for a database without howdah, and this one has schema number %s',
-            v_number), hint = format('`howdah sql --from %s` prints the way from there.', v_number);
+            v_number), hint = format('`howdah sql --from %s` prints its upgrade.', v_number);
     end if;
 """
     else:
         checks = f"""
     if v_number is null then
         raise exception using errcode = 'HW006',
-            message = 'this script leads on from howdah schema number {start}, '
+            message = 'this script upgrades from howdah schema number {start}, '
                 'and this database has no howdah schema',
             hint = '`howdah sql` prints the whole engine.';
     elsif v_number <> {start} then
         raise exception using errcode = 'HW006', message = format(
-            'this script leads on from howdah schema number {start}, and this database has '
+            'this script upgrades from howdah schema number {start}, and this database has '
             'number %s', v_number),
-            hint = format('`howdah sql --from %s` prints the way from there.', v_number);
+            hint = format('`howdah sql --from %s` prints its upgrade.', v_number);
     end if;
 """
     return f"""{checks}
-    if v_number = {number} and v_tables is distinct from '{engine_files.tables()}' then
+    if v_number = {number} and v_tables is distinct from '{engine_files.tables_fingerprint()}' then
         raise exception using errcode = 'HW004', message =
-            '{between_releases(number)}';
+            '{development_tables_message(number)}';
     end if;
 """
 
 
-def between_releases(number: int) -> str:
-    """Say what to do about the tables of a development state."""
+def development_tables_message(number: int) -> str:
+    """Say what to do about the tables of a development version."""
     return (
         "the howdah schema in this database was made by a development version, whose tables "
-        f"are not those of schema number {number}, and no migration leads on from "
-        "there: `drop schema howdah cascade` forgets it and its jobs, then run `howdah install`"
+        f"are not those of schema number {number}, and no migration can upgrade them: "
+        "`drop schema howdah cascade` deletes it and its jobs, then run `howdah install`"
     )
 
 
 def _migrations(start: int | None) -> list[str]:
-    """Write the way of the tables; a fresh install needs none of it."""
+    """Write the migrations of the tables; a fresh install needs none."""
     if start == 0:
         return []
-    found = sorted(engine_files.migrations().items())
+    numbered = sorted(engine_files.migrations().items())
     if start is None:
-        return [f"\n    if v_number < {to} then{_execute(text)}    end if;\n" for to, text in found]
-    return [_execute(text) for to, text in found if to > start]
+        return [
+            f"\n    if v_number < {to} then{_execute(text)}    end if;\n" for to, text in numbered
+        ]
+    return [_execute(text) for to, text in numbered if to > start]
 
 
 def _engine(start: int | None) -> list[str]:
-    """Write the engine's files in their order: tables are made once, functions each time."""
+    """Write the engine's files in their order: tables are created once, functions each time."""
     parts: list[str] = []
     for file in engine_files.engine():
         text = _execute(f"-- ── {file.path} ──\n\n{file.text}")

@@ -1,8 +1,8 @@
-"""Listen: be told by the database instead of asking it.
+"""Listen: receive the messages that the database sends with NOTIFY.
 
-One connection per listener, kept alive for ever: when it breaks, it is opened again with
-backoff, and everybody who relied on it is told to look for themselves (a message may have
-been missed). Where LISTEN cannot work there are no messages and polling alone remains.
+Each listener has one connection. When it breaks, it is opened again after a growing pause, and
+`on_gap` is called: messages may have been missed, so the owner must query for itself. Where
+LISTEN does not work there are no messages, and the owner polls.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import asyncpg
 import msgspec
 
 from howdah.errors import HowdahError
+from howdah.growing_pause import GrowingPause
 from howdah.safe_logging import log_named
 from howdah.store.errors import CONNECTION_ERRORS, ClosingRace
 from howdah.store.store import Store
@@ -33,10 +34,10 @@ OnMessage = Callable[[str, str], None]
 
 
 def named_types(message: str) -> list[str]:
-    """Read which job types a wake names; none: whatever your types, look.
+    """Read the job types that have new jobs; empty: any type may have.
 
-    Whoever may connect to the database may speak on a channel. What cannot be read is a hint
-    that names nothing, like any other.
+    Anyone who may connect to the database may send on a channel. A message that cannot be read
+    counts as one that names no types.
     """
     try:
         return _types.decode(message) if message else []
@@ -45,16 +46,16 @@ def named_types(message: str) -> list[str]:
 
 
 def named_ids(message: str) -> list[UUID]:
-    """Read which jobs have news, leaving out what is no id."""
-    found: list[UUID] = []
+    """Read the ids of jobs that changed; words that are no id are skipped."""
+    ids: list[UUID] = []
     for text in message.split():
         with suppress(ValueError):
-            found.append(UUID(text))
-    return found
+            ids.append(UUID(text))
+    return ids
 
 
 class Listener:
-    """A connection that hears channels; `on_gap` is called whenever messages may be missing."""
+    """Listens on channels; calls `on_gap` whenever messages may have been missed."""
 
     def __init__(
         self, store: Store, channels: list[str], on_message: OnMessage, on_gap: Callable[[], None]
@@ -65,19 +66,19 @@ class Listener:
         self._on_gap = on_gap
         self._connection: asyncpg.Connection[asyncpg.Record] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._first = asyncio.Event()
+        self._tried_once = asyncio.Event()
 
     @property
-    def hears(self) -> bool:
+    def is_listening(self) -> bool:
         """Whether messages arrive at this moment."""
         return self._connection is not None and not self._connection.is_closed()
 
     async def start(self) -> None:
-        """Begin to listen, and return once it was tried."""
+        """Start to listen, and return after the first try, successful or not."""
         if not self._store.can_listen:
             return
-        self._task = asyncio.create_task(self._keep(), name="howdah-listen")
-        await self._first.wait()
+        self._task = asyncio.create_task(self._reconnect_forever(), name="howdah-listen")
+        await self._tried_once.wait()
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -87,34 +88,35 @@ class Listener:
             self._task = None
 
     async def run(self, use: Callable[[Any], Awaitable[Any]]) -> bool:
-        """Do something on the listening connection; False where there is none."""
+        """Use the listening connection; returns False if there is none."""
         connection = self._connection
         if connection is None or connection.is_closed():
             return False
         try:
             await use(connection)
-        except (TimeoutError, ClosingRace):  # nobody is there any more, or only to say goodbye
+        except (TimeoutError, ClosingRace):  # the server is gone, or is closing the connection
             connection.terminate()
             return False
         except CONNECTION_ERRORS:
             return False
         return True
 
-    async def _keep(self) -> None:
-        wait = 0.1
+    async def _reconnect_forever(self) -> None:
+        pause = GrowingPause(0.1, 5.0)
         while True:
             try:
                 await self._listen_until_lost()
-                wait = 0.1
+                pause.reset()
+                seconds = pause.next()
             except (HowdahError, *CONNECTION_ERRORS) as error:
                 if not self._store.can_listen:
                     return
-                _log.warning("listen.lost error=%s retry_in=%.1fs", error, wait)
+                seconds = pause.next()
+                _log.warning("listen.lost error=%s retry_in=%.1fs", error, seconds)
             finally:
-                self._first.set()
+                self._tried_once.set()
             self._on_gap()
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, 5.0)
+            await asyncio.sleep(seconds)
 
     async def _listen_until_lost(self) -> None:
         connection = await self._store.connect_to_listen()
@@ -122,19 +124,20 @@ class Listener:
         connection.add_termination_listener(lambda _: lost.set())
         try:
             for channel in self._channels:
-                await connection.add_listener(channel, self._heard)
+                await connection.add_listener(channel, self._received)
             self._connection = connection
-            self._first.set()
+            self._tried_once.set()
             self._on_gap()
             while not lost.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(lost.wait(), timeout=30)
                     break
-                await connection.execute("select 1", timeout=10)  # a dead peer says nothing
+                # a server that is gone sends nothing: only a query finds out
+                await connection.execute("select 1", timeout=10)
         finally:
             self._connection = None
             with suppress(Exception):
                 connection.terminate()
 
-    def _heard(self, _connection: Any, _pid: int, channel: str, message: Any) -> None:
+    def _received(self, _connection: Any, _pid: int, channel: str, message: Any) -> None:
         self._on_message(channel, str(message))

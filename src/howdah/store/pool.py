@@ -1,11 +1,12 @@
-"""Pool: a few connections, each lent to one call at a time.
+"""Pool: a few connections, each used by one call at a time.
 
-Lending one is a few attribute look-ups, because every enqueue pays for it. Connections are
-opened when they are first needed, the one used last is lent first, and those that nobody needed
-for a while are closed. None is reset between calls: no call of ours leaves session state.
+Acquiring a connection takes only a few attribute look-ups, because every enqueue pays for it.
+Connections are opened when they are first needed. The one that was used last is used first, and
+connections that are idle for long are closed. None is reset between calls: no call leaves
+session state behind.
 
 A pool belongs to one event loop and is closed with it. `asyncio.run` and every other runner ends a
-loop by closing its async generators, so a generator that waits for that closes the pool.
+loop by closing its async generators: the pool has such a generator, which closes it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 
     Connection = asyncpg.Connection[asyncpg.Record]
 
-IDLE = 300.0  # seconds after which a connection that nobody needs is closed
-CLOSING = 2.0  # seconds to say goodbye to the server
+IDLE_TIMEOUT = 300.0  # seconds after which an idle connection is closed
+CLOSE_TIMEOUT = 2.0  # seconds for an orderly end of a connection
 
 
-class Closed(Exception):
-    """The pool was closed while somebody waited for a connection."""
+class PoolClosed(Exception):
+    """The pool was closed while a call waited for a connection."""
 
 
 class Pool:
@@ -48,119 +49,119 @@ class Pool:
     ) -> None:
         self._connect = connect
         self._size = size
-        self._room = size  # how many more may be opened
+        self._unopened = size  # how many more may be opened
         self._limit = limit or ConnectionLimit(size)  # shared with the pools of other loops
         self._timeout = timeout  # seconds to wait for another loop
         self._ask_others = ask_others
-        self._ending: AsyncGenerator[None, None] | None = None
+        self._loop_end: AsyncGenerator[None, None] | None = None
         self._idle: list[tuple[Connection, float]] = []
         self._waiting: deque[asyncio.Future[Connection | None]] = deque()
         self._loop = asyncio.get_running_loop()
-        self._sweeping: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._closed = False
 
-    async def take(self) -> Connection:
-        """Lend a connection; the borrower gives it back. Raises Closed once that has happened."""
+    async def acquire(self) -> Connection:
+        """Return a connection that the caller releases; raises PoolClosed once it is closed."""
         while True:
             if self._closed:
-                raise Closed
+                raise PoolClosed
             while self._idle:
                 connection, _ = self._idle.pop()
                 if not connection.is_closed():
                     return connection
-                self._gone()
-            if self._room == self._size or (self._room > 0 and self._limit.try_take()):
+                self._count_closed()
+            if self._unopened == self._size or (self._unopened > 0 and self._limit.try_acquire()):
                 return await self._open()
             if (connection := await self._wait()) is not None:
                 return connection
 
-    def give(self, connection: Connection) -> None:
-        """Take a connection back, and lend it to whoever has waited longest."""
+    def release(self, connection: Connection) -> None:
+        """Take a connection back, and pass it to the call that has waited longest."""
         if self._closed:
             connection.terminate()
-            self._gone()
+            self._count_closed()
         elif connection.is_closed():
-            self._gone()
-            self._pass_on(None)
+            self._count_closed()
+            self._wake_waiter(None)
         elif self._limit.waiting:  # another loop has none at all
             connection.terminate()
-            self._gone()
-            self._pass_on(None)
-        elif not self._pass_on(connection):
+            self._count_closed()
+            self._wake_waiter(None)
+        elif not self._wake_waiter(connection):
             self._idle.append((connection, time.monotonic()))
-            if self._sweeping is None:
-                self._sweeping = self._loop.call_later(IDLE, self._sweep)
+            if self._idle_timer is None:
+                self._idle_timer = self._loop.call_later(IDLE_TIMEOUT, self._close_idle)
 
-    def spare_one(self) -> None:
-        """Close a connection that nobody uses, for another loop; called on the pool's own loop."""
+    def close_one_idle(self) -> None:
+        """Close an idle connection if another loop waits; called on the pool's own loop."""
         if self._idle and self._limit.waiting:
             connection, _ = self._idle.pop(0)
             connection.terminate()
-            self._gone()
+            self._count_closed()
 
-    async def end_with_loop(self, ended: Callable[[Pool], None]) -> None:
-        """Have the pool closed when its loop ends, and `ended` told."""
+    async def close_with_loop(self, on_close: Callable[[Pool], None]) -> None:
+        """Close the pool when its loop ends, and call `on_close`."""
 
         async def until_loop_ends() -> AsyncGenerator[None, None]:
             try:
                 yield
             finally:
-                ended(self)
+                on_close(self)
                 await self._close()
 
-        self._ending = until_loop_ends()
-        await anext(self._ending)
+        self._loop_end = until_loop_ends()
+        await anext(self._loop_end)
 
     def abandon(self) -> None:
-        """Let go of everything; the loop is closed, so nobody can be waited for."""
+        """Close the sockets without a farewell: the loop is closed, so nothing can be awaited."""
         self._closed = True
         for connection, _ in self._idle:
             with suppress(Exception):
                 _socket_of(connection).shutdown(SHUT_RDWR)
         self._idle.clear()
-        self._limit.give(self._size - self._room)
-        self._room = self._size
+        self._limit.release(self._size - self._unopened)
+        self._unopened = self._size
 
     async def close(self) -> None:
-        """Close what is idle now, and what is lent when it comes back."""
-        ending, self._ending = self._ending, None
-        if ending is not None:
-            await ending.aclose()
+        """Close the idle connections now, and the others when they are released."""
+        loop_end, self._loop_end = self._loop_end, None
+        if loop_end is not None:
+            await loop_end.aclose()
         else:
             await self._close()
 
     async def _close(self) -> None:
         self._closed = True
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-        while self._pass_on(None):
-            pass  # whoever waits finds out
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        while self._wake_waiter(None):
+            pass  # each waiter sees that the pool is closed
         idle, self._idle = self._idle, []
-        await asyncio.gather(*(_goodbye(connection) for connection, _ in idle))
+        await asyncio.gather(*(_close_connection(connection) for connection, _ in idle))
         for _ in idle:
-            self._gone()
+            self._count_closed()
 
     async def _open(self) -> Connection:
         """Open a connection; the first of a loop may have to wait for another loop."""
-        first = self._room == self._size
-        self._room -= 1
+        first = self._unopened == self._size
+        self._unopened -= 1
         try:
             if first:
                 await self._wait_for_limit()
         except BaseException:
-            self._room += 1
-            self._pass_on(None)
+            self._unopened += 1
+            self._wake_waiter(None)
             raise
         try:
             return await self._connect()
         except BaseException:
-            self._gone()
-            self._pass_on(None)
+            self._count_closed()
+            self._wake_waiter(None)
             raise
 
     async def _wait_for_limit(self) -> None:
         try:
-            await self._limit.take(self._timeout, self._ask_others)
+            await self._limit.acquire(self._timeout, self._ask_others)
         except TimeoutError:
             raise Unreachable(
                 f"all {self._limit.total} connections that this queue may have over all its event "
@@ -168,26 +169,27 @@ class Pool:
                 "queue more with connections="
             ) from None
 
-    def _gone(self) -> None:
-        """One connection less: another may be opened, here or by another loop."""
-        self._room += 1
-        self._limit.give()
+    def _count_closed(self) -> None:
+        """Count a closed connection: another may be opened, here or by another loop."""
+        self._unopened += 1
+        self._limit.release()
 
     async def _wait(self) -> Connection | None:
-        """Wait for a connection, or (None) for room to open one."""
+        """Wait for a connection; None: the caller may open one, or the pool is closed."""
         waiter: asyncio.Future[Connection | None] = self._loop.create_future()
         self._waiting.append(waiter)
         try:
             return await waiter
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():  # given to us, too late
+            if waiter.done() and not waiter.cancelled():  # cancelled after it got a connection
                 if (connection := waiter.result()) is not None:
-                    self.give(connection)
+                    self.release(connection)
                 else:
-                    self._pass_on(None)
+                    self._wake_waiter(None)
             raise
 
-    def _pass_on(self, connection: Connection | None) -> bool:
+    def _wake_waiter(self, connection: Connection | None) -> bool:
+        """Pass a connection, or None, to the first waiter; returns whether there was one."""
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -195,15 +197,17 @@ class Pool:
                 return True
         return False
 
-    def _sweep(self) -> None:
-        """Close the connections that nobody has needed for long."""
-        before = time.monotonic() - IDLE
+    def _close_idle(self) -> None:
+        """Close the connections that were idle for long."""
+        before = time.monotonic() - IDLE_TIMEOUT
         while self._idle and self._idle[0][1] <= before:
             connection, _ = self._idle.pop(0)
             connection.terminate()
-            self._gone()
-        self._sweeping = (
-            self._loop.call_later(self._idle[0][1] - before, self._sweep) if self._idle else None
+            self._count_closed()
+        self._idle_timer = (
+            self._loop.call_later(self._idle[0][1] - before, self._close_idle)
+            if self._idle
+            else None
         )
 
 
@@ -212,6 +216,6 @@ def _socket_of(connection: Connection) -> socket:
     return transport.get_extra_info("socket")  # pyright: ignore
 
 
-async def _goodbye(connection: Connection) -> None:
+async def _close_connection(connection: Connection) -> None:
     with suppress(*CONNECTION_ERRORS):
-        await connection.close(timeout=CLOSING)
+        await connection.close(timeout=CLOSE_TIMEOUT)

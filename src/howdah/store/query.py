@@ -1,15 +1,14 @@
-"""Look: read from the database without ever hurting it.
+"""Query: read with a time limit that the server keeps.
 
-Comes after  store/  which lends the connection
+Comes after  store.py  which lends the connection
+Comes before observe/
 
-Every look is a transaction with a statement_timeout of its own, kept by the server: a question
-that turns out to be expensive is stopped there, also when the asker is gone. It is read-only, but
-for the count that a worker writes down. A server that does not answer at all is given up a moment
-later.
+Every query is a transaction of its own with a statement_timeout: the server stops a query that
+takes too long, also when the client is gone. The transaction is read-only, except for a count
+that a worker writes down. A server that does not answer at all is given up shortly after.
 
-Whoever looks again and again can have the looks counted (`spending`): how long the server was busy
-with them, as far as it can be told from here. What a way there and back takes is known from the
-statement that begins the transaction, which costs the server nothing.
+`server_time` measures how long the server was busy with queries. The round trip is not counted:
+it is known from the statement that begins the transaction, which costs the server almost nothing.
 """
 
 from __future__ import annotations
@@ -27,60 +26,57 @@ import asyncpg
 from howdah.errors import HowdahError
 from howdah.store import Store
 
-WITHIN = timedelta(seconds=2)  # unless the caller says otherwise
-PATIENCE = 1.0  # seconds beyond that for an answer to come, or a connection
-
-
-LEAST = 0.0002  # seconds that a look keeps the server busy, however quick it seems
+WITHIN = timedelta(seconds=2)  # the default time limit
+GRACE = 1.0  # seconds beyond the limit for the answer to arrive, or for a free connection
+MIN_COST = 0.0002  # seconds that every query counts at least, however fast it seems
 
 
 class TookTooLong(HowdahError):
-    """The answer would have cost more time than it was given."""
+    """The database did not answer within the time limit."""
 
 
-class Spent:
-    """How long looks kept the server busy."""
+class ServerTime:
+    """How long queries kept the server busy."""
 
     def __init__(self) -> None:
         self.seconds: float = 0.0
 
 
-_spent: ContextVar[Spent | None] = ContextVar("howdah_looks_spent", default=None)
+_server_time: ContextVar[ServerTime | None] = ContextVar("howdah_server_time", default=None)
 
 
 @contextmanager
-def spending() -> Generator[Spent]:
-    """Count the looks of this task, for whoever counts around it as well."""
-    spent = Spent()
-    around = _spent.get()
-    token = _spent.set(spent)
+def server_time() -> Generator[ServerTime]:
+    """Measure the queries of this task; an enclosing measurement counts them too."""
+    inner, outer = ServerTime(), _server_time.get()
+    token = _server_time.set(inner)
     try:
-        yield spent
+        yield inner
     finally:
-        _spent.reset(token)
-        if around is not None:
-            around.seconds += spent.seconds
+        _server_time.reset(token)
+        if outer is not None:
+            outer.seconds += inner.seconds
 
 
 async def fetch(
     store: Store, within: timedelta, sql: str, *args: object, writes: bool = False
 ) -> Sequence[asyncpg.Record]:
-    """Read rows, within so much time; `writes`: the statement may write what it found."""
+    """Read rows within a time limit; `writes`: the statement may also write."""
     milliseconds = max(1, int(within.total_seconds() * 1000))
     try:
         async with (
-            asyncio.timeout(within.total_seconds() + PATIENCE),
+            asyncio.timeout(within.total_seconds() + GRACE),
             store.acquire() as connection,
         ):
             try:
-                return await _look(store, connection, milliseconds, sql, *args, writes=writes)
+                return await _fetch(store, connection, milliseconds, sql, *args, writes=writes)
             except asyncpg.QueryCanceledError:
                 raise _too_long(within) from None
     except TimeoutError:
         raise _too_long(within) from None
 
 
-async def _look(
+async def _fetch(
     store: Store,
     connection: asyncpg.Connection[asyncpg.Record],
     milliseconds: int,
@@ -88,10 +84,10 @@ async def _look(
     *args: object,
     writes: bool,
 ) -> Sequence[asyncpg.Record]:
-    began = time.monotonic()
+    began_at = time.monotonic()
     kind = "" if store.pooled or writes else " read only"
     await connection.execute(f"begin{kind}; set local statement_timeout = {milliseconds}")
-    asked = time.monotonic()
+    sent_at = time.monotonic()
     try:
         rows = await connection.fetch(sql, *args)
     except Exception:
@@ -99,15 +95,16 @@ async def _look(
             await connection.execute("rollback")
         raise
     finally:
-        _count(time.monotonic() - asked, asked - began)
+        add_cost(time.monotonic() - sent_at, round_trip=sent_at - began_at)
     await connection.execute("commit")
     return rows
 
 
-def _count(answered: float, there_and_back: float) -> None:
-    spent = _spent.get()
-    if spent is not None:
-        spent.seconds += max(answered - there_and_back, LEAST)
+def add_cost(seconds: float, round_trip: float = 0.0) -> None:
+    """Count one query, whose answer took so many seconds to arrive."""
+    measured = _server_time.get()
+    if measured is not None:
+        measured.seconds += max(seconds - round_trip, MIN_COST)
 
 
 def _too_long(within: timedelta) -> TookTooLong:
@@ -115,10 +112,11 @@ def _too_long(within: timedelta) -> TookTooLong:
 
 
 async def fetchrow(store: Store, within: timedelta, sql: str, *args: object) -> asyncpg.Record:
-    """Read the one row that there is."""
+    """Read the only row of the answer."""
     (row,) = await fetch(store, within, sql, *args)
     return row
 
 
 async def fetchval(store: Store, within: timedelta, sql: str, *args: object) -> Any:
+    """Read the first column of the only row."""
     return (await fetchrow(store, within, sql, *args))[0]

@@ -1,4 +1,4 @@
-"""Rows: what comes out of `jobs`, as values."""
+"""Rows: make a Job of a row of howdah.jobs."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 In SQL  sql/50_run/
 
-None of them waits for the disk: after a crash they are at worst done again (howdah.async_commit()).
+None of them waits for the disk (howdah.async_commit()): if a crash loses one, it is sent again.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def beat(
     silent_after: timedelta,
     info: str | None,
 ) -> set[UUID]:
-    """Say that the worker lives; returns which of the held attempts it has lost."""
+    """Report that the worker lives; returns the held attempts that it has lost."""
     rows = await connection.fetch(
         "select b.* from howdah.async_commit(), howdah.beat($1, $2, $3, $4, $5) as b",
         worker_id,
@@ -81,7 +81,7 @@ async def beat(
 async def beat_for_another(
     connection: Connection, worker_id: str, silent_after: timedelta, held_up: float
 ) -> None:
-    """Say that a worker lives that cannot say it itself; since when, and the types it holds."""
+    """Beat for a worker that is held up, and record for how long and the types that it holds."""
     await connection.execute(
         "select from howdah.async_commit(), howdah.workers as w, "
         "howdah.beat(w.id, p_silent_after => $2, p_info => w.info || jsonb_build_object('held_up', "
@@ -94,5 +94,6 @@ async def beat_for_another(
     )
 
 
-async def leave(store: Store, worker_id: str) -> None:
+async def deregister(store: Store, worker_id: str) -> None:
+    """Remove a worker that has ended."""
     await store.fetchval("select howdah.deregister($1)", worker_id)

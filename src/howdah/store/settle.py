@@ -10,16 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from howdah.job import Lease
 from howdah.outcomes import Ending
 from howdah.states import State, Verb
 from howdah.store.store import Store, fetch_ids
-
-if TYPE_CHECKING:
-    pass
 
 
 def _leases(endings: Sequence[Ending]) -> tuple[list[UUID], list[int], list[timedelta | None]]:
@@ -34,15 +31,15 @@ def _leases(endings: Sequence[Ending]) -> tuple[list[UUID], list[int], list[time
 _COMPLETE = """
     select case when count(*) < cardinality($2) then coalesce(array_agg(id), '{}') end
     from howdah.complete($1, $2, $3, $4, $5) as id
-"""  # the ids only where some did not move: nearly always all do
+"""  # returns ids only if some did not move: nearly always all do
 
 
 async def complete(
     store: Store, worker_id: str, endings: Sequence[Ending], results: Sequence[str | None]
 ) -> set[UUID]:
     ids, attempts, ran = _leases(endings)
-    said = None if all(result is None for result in results) else list(results)
-    moved = await store.fetchval(_COMPLETE, worker_id, ids, attempts, said, ran)
+    given = None if all(result is None for result in results) else list(results)
+    moved = await store.fetchval(_COMPLETE, worker_id, ids, attempts, given, ran)
     return set(ids if moved is None else moved)
 
 
@@ -147,14 +144,17 @@ _SETTLE_LEASES = {
 
 
 async def settle_leases(
-    store: Store, verb: Verb, leases: Sequence[Lease], said: Sequence[Any]
+    store: Store, verb: Verb, leases: Sequence[Lease], values: Sequence[Any]
 ) -> set[UUID]:
-    """Settle attempts by their leases alone: the low level, one call per worker id."""
+    """Settle attempts by their leases, each with its result, error or delay; for queue.complete().
+
+    Makes one call per worker id.
+    """
     moved: set[UUID] = set()
     for worker_id in dict.fromkeys(lease.worker_id for lease in leases):
         own = [
-            (lease, word)
-            for lease, word in zip(leases, said, strict=True)
+            (lease, value)
+            for lease, value in zip(leases, values, strict=True)
             if lease.worker_id == worker_id
         ]
         moved |= await fetch_ids(
@@ -163,7 +163,7 @@ async def settle_leases(
             worker_id,
             [lease.id for lease, _ in own],
             [lease.attempt for lease, _ in own],
-            [word for _, word in own],
+            [value for _, value in own],
         )
     return moved
 
@@ -171,12 +171,12 @@ async def settle_leases(
 async def retry_leases(
     store: Store, leases: Sequence[Lease], errors: Sequence[str], delay: timedelta
 ) -> dict[UUID, State]:
-    """Retry attempts by their leases alone; says where each of them went."""
+    """Retry attempts by their leases; returns the new state of each."""
     moved: dict[UUID, State] = {}
     for worker_id in dict.fromkeys(lease.worker_id for lease in leases):
         own = [
-            (lease, e)
-            for lease, e in zip(leases, errors, strict=True)
+            (lease, error)
+            for lease, error in zip(leases, errors, strict=True)
             if lease.worker_id == worker_id
         ]
         rows = await store.fetch(

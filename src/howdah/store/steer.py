@@ -1,50 +1,29 @@
-"""Steer: what a person does to a queue beside cancelling and requeueing jobs.
+"""Steer: what a person does to a queue, other than cancel and requeue.
 
 In SQL  sql/75_steer/, one file per verb
 
-A verb that takes ids answers with those it moved; what is missing was not in a state for it.
+A verb that takes ids returns the ids that it moved. An id that is missing belongs to a job whose
+state does not allow the verb.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from uuid import UUID
 
-import msgspec
-
-from howdah.store import Store, query
-
-
-class Paused(msgspec.Struct, frozen=True):
-    """A job type that nobody may claim."""
-
-    job_type: str
-    paused_at: datetime
-    paused_by: str
-    reason: str | None
+from howdah.store.store import Store
 
 
 async def pause(
     store: Store, job_type: str, reason: str | None = None, by: str | None = None
 ) -> bool:
-    """Let nobody claim jobs of this type; returns whether it was not paused before."""
+    """Let no worker claim jobs of this type; returns False if it was paused already."""
     return await store.fetchval("select howdah.pause($1, $2, $3)", job_type, reason, by)
 
 
 async def resume(store: Store, job_type: str) -> bool:
-    """Let jobs of a paused type be claimed again; returns whether it was paused."""
+    """Let workers claim jobs of a paused type again; returns False if it was not paused."""
     return await store.fetchval("select howdah.resume($1)", job_type)
-
-
-async def paused(store: Store, *, within: timedelta = query.WITHIN) -> dict[str, Paused]:
-    """Return the paused types by name."""
-    rows = await query.fetch(
-        store,
-        within,
-        "select job_type, paused_at, paused_by, reason from howdah.paused_types order by 1",
-    )
-    return {row[0]: Paused(*row) for row in rows}
 
 
 async def reprioritise(store: Store, ids: Sequence[UUID], priority: int) -> set[UUID]:
@@ -53,23 +32,23 @@ async def reprioritise(store: Store, ids: Sequence[UUID], priority: int) -> set[
 
 
 async def run_now(store: Store, ids: Sequence[UUID]) -> set[UUID]:
-    """Let jobs that wait for their time, or for a retry, join the line at once."""
+    """Let scheduled jobs, and jobs that wait for a retry, join the line now."""
     return await _ids(store, "select howdah.run_now($1)", list(ids))
 
 
 async def delete(store: Store, ids: Sequence[UUID]) -> set[UUID]:
-    """Forget finished jobs and their events."""
+    """Delete finished jobs and their events."""
     return await _ids(store, "select howdah.delete($1)", list(ids))
 
 
 async def clone(store: Store, ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """Hand over a new job like each of these; returns the clone's id by the id."""
+    """Enqueue a copy of each job; returns the copy's id by the job's id."""
     rows = await store.fetch("select id, clone_id from howdah.clone($1)", list(ids))
     return {row[0]: row[1] for row in rows}
 
 
 async def drain(store: Store, worker_id: str) -> bool:
-    """Ask a worker to stop; returns whether it is alive to hear it."""
+    """Ask a worker to stop; returns False if it is not alive."""
     return await store.fetchval("select howdah.drain($1)", worker_id)
 
 

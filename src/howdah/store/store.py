@@ -1,14 +1,14 @@
-"""Store: connections to one database, opened late, checked once, given back.
+"""Store: the connections to one database.
 
 A call on a store that is not open opens it, and the first call checks that the schema fits. Every
-error passes through refusals.py. With no DSN the store joins the embedded PostgreSQL and installs
-the schema there; on a database somebody else owns, installing is that somebody's decision.
+error passes through errors.py. Without a DSN the store starts or joins the embedded PostgreSQL and
+installs the schema there. On any other database, the user installs it.
 
-Every event loop has a pool of its own, closed with the loop; all together stay within a limit. A
-forked child leaves alone what it inherited, because a fork shares its sockets.
+Every event loop has a pool of its own, which is closed with the loop. All pools share one limit. A
+forked child does not touch the connections of its parent, because both share the sockets.
 
-Behind a pooler in transaction mode no two calls share a session: no statement is kept in one, and
-listening asks for a direct `listen_dsn`. (A statement without a name needs no transaction there.)
+Behind a pooler in transaction mode two calls may get two sessions. Then no prepared statement is
+cached, and listening needs a direct `listen_dsn`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from howdah.errors import BadInput, HowdahError, Unreachable
 from howdah.payload import MAX_BYTES
 from howdah.safe_logging import log_named
 from howdah.store import install
-from howdah.store.array_types import tell_arrays
+from howdah.store.array_types import register_array_types
 from howdah.store.connection_limit import ConnectionLimit
 from howdah.store.database_name import database_name
 from howdah.store.dsn import each_host, find_dsn, find_listen_dsn
-from howdah.store.dsn_redaction import without_password, without_pieces
+from howdah.store.dsn_redaction import redacted_message, without_password
 from howdah.store.errors import from_postgres
-from howdah.store.pool import Closed, Pool
+from howdah.store.pool import Pool, PoolClosed
 
 if TYPE_CHECKING:
     from howdah.embedded import Server
@@ -44,17 +44,18 @@ if TYPE_CHECKING:
 
     Connection = asyncpg.Connection[asyncpg.Record]
 
-CONNECTING = 10.0  # seconds to get through to a server, at most
-KEPT_STATEMENTS = 200
+DRIVER = asyncpg.__name__
+CONNECT_TIMEOUT = 10.0  # seconds
+CACHED_STATEMENTS = 200  # prepared statements per connection
 MOST_CONNECTIONS = 1000
-ALL_LOOPS = 2  # times `connections`: what the pools of all event loops may have together
-# A session that we alone use has no statements under names that we have yet to give.
-STATEMENT_OF_ANOTHER = (
+ALL_LOOPS = 2  # times `connections`: the limit for the pools of all event loops together
+# These errors mean that another client shares our server session: a transaction pooler.
+SHARED_SESSION_ERRORS = (
     asyncpg.DuplicatePreparedStatementError,
     asyncpg.InvalidSQLStatementNameError,
 )
 NO_LISTEN_HINT = (
-    "jobs are looked for four times a second: to be told of them at once, give a direct listen_dsn "
+    "workers poll four times a second: to hear of new jobs at once, give a direct listen_dsn "
     "(HOWDAH_LISTEN_DSN)"
 )
 
@@ -69,25 +70,25 @@ class Store:
         dsn: str | None = None,
         *,
         listen_dsn: str | None = None,
-        pgbouncer: bool | None = None,  # None: find out
+        pgbouncer: bool | None = None,  # None: detect it
         connections: int = 8,
         call_timeout: float = 30.0,
     ) -> None:
-        self.payload_limit: int = MAX_BYTES  # until the database has said what holds there
+        self.payload_limit: int = MAX_BYTES  # until the option of this database is read
         self._given = find_dsn(dsn)
         self._listen_dsn = find_listen_dsn(dsn, listen_dsn)
         self._pgbouncer = False if self._given is None else pgbouncer
         self._connections = _check_connections(connections)
         self._call_timeout = call_timeout  # seconds; then the connection is closed
-        self.tracing: Tracing | None = None  # who makes spans of what is done here
-        self.statements: int = 0  # how many calls were made, for those who measure
+        self.tracing: Tracing | None = None  # makes spans of enqueues and attempts
+        self.statements: int = 0  # how many calls were made, for benchmarks
         self._dsn = self._given
-        self._checked = False  # whether the schema was found to fit
+        self._checked = False  # whether the schema fits
         self._server: Server | None = None
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
-        """Begin without any connection."""
+    def _reset(self) -> None:
+        """Start without any connection."""
         self._pools: dict[asyncio.AbstractEventLoop, Pool] = {}
         self._limit = ConnectionLimit(ALL_LOOPS * self._connections)
         self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
@@ -100,13 +101,13 @@ class Store:
         """Make a store of the same database, with connections of its own."""
         other = copy.copy(self)
         other._dsn, other._server = self._given, None
-        other._begin()
+        other._reset()
         return other
 
-    def renew(self) -> None:
-        """Begin anew in a forked child, and leave the inherited connections alone."""
+    def reset_after_fork(self) -> None:
+        """Start anew in a forked child, without touching the inherited connections."""
         _inherited.append(self._pools)
-        self._begin()
+        self._reset()
 
     @property
     def embedded(self) -> bool:
@@ -114,32 +115,32 @@ class Store:
 
     @property
     def shown_dsn(self) -> str:
-        """The address as it may be shown: without its password."""
+        """The DSN without its password."""
         return without_password(self._dsn) if self._dsn else "the embedded PostgreSQL"
 
     @property
     def dsn(self) -> str | None:
-        """The address with its password, once the store is open: never to be shown."""
+        """The DSN with its password, once the store is open; never show or log it."""
         return self._dsn
 
     @property
     def database_name(self) -> str:
-        """Which database this is, for people: without user and password."""
+        """Name and host of the database, for people."""
         return database_name(self._given)
 
     @property
     def pooled(self) -> bool:
-        """Whether a pooler stands before the server, which may swap sessions."""
+        """Whether a pooler may give each call another session."""
         return self._pgbouncer is True
 
     @property
     def can_listen(self) -> bool:
-        """Whether being told is possible: not through a pooler that swaps sessions."""
+        """Whether LISTEN works: not through such a pooler."""
         return self._listen_dsn is not None or not self.pooled
 
     @property
     def shown_listen_dsn(self) -> str | None:
-        """Where messages are heard, if not at the same address: without its password."""
+        """The DSN to listen at, if it is another one, without its password."""
         return without_password(self._listen_dsn) if self._listen_dsn else None
 
     async def open(self) -> None:
@@ -159,39 +160,43 @@ class Store:
                 await self._leave_embedded()
                 raise
             pool = Pool(
-                self.connect, self._connections, self._limit, self._call_timeout, self._spare_idle
+                self.connect,
+                self._connections,
+                self._limit,
+                self._call_timeout,
+                self._close_one_idle,
             )
-            await pool.end_with_loop(self._loop_ended)
+            await pool.close_with_loop(self._forget_pool)
             self._pools[loop] = pool
 
-    def _loop_ended(self, pool: Pool) -> None:
-        for loop, own in list(self._pools.items()):
-            if own is pool:
+    def _forget_pool(self, closed: Pool) -> None:
+        for loop, pool in list(self._pools.items()):
+            if pool is closed:
                 del self._pools[loop]
 
     def _abandon_closed_loops(self) -> None:
-        """Let go of what a loop left open that was closed without ending its generators."""
+        """Drop the pools of loops that were closed without ending their async generators."""
         for loop, pool in list(self._pools.items()):
             if loop.is_closed():
                 pool.abandon()
                 self._pools.pop(loop, None)
 
-    def _spare_idle(self) -> None:
-        """Ask the pools of all loops to close a connection that nobody uses."""
+    def _close_one_idle(self) -> None:
+        """Ask the pools of all loops to close one idle connection."""
         self._abandon_closed_loops()
         for loop, pool in list(self._pools.items()):
             with suppress(RuntimeError):  # closed in the meantime
-                loop.call_soon_threadsafe(pool.spare_one)
+                loop.call_soon_threadsafe(pool.close_one_idle)
 
     async def install(self) -> bool:
-        """Make or upgrade the schema; returns whether anything had to be done."""
+        """Install or upgrade the schema; returns whether anything was changed."""
         await self._join_embedded()
-        # a migration takes its time, and needs no statement twice
+        # no timeout: a migration may take long. No cache: no statement runs twice.
         connection = await self._connect(self._dsn, call_timeout=None, statements=0)
         try:
             return await install.install(connection)
         except BaseException as error:
-            self.refuse(error)
+            self.raise_translated(error)
         finally:
             await connection.close()
 
@@ -209,7 +214,7 @@ class Store:
                 self._dsn, self._server = server.dsn, server
 
     async def _leave_embedded(self) -> None:
-        """Let the embedded PostgreSQL go, unless another loop still uses it."""
+        """Release the embedded PostgreSQL, unless another loop still uses it."""
         if self._server is not None and not self._pools:
             await asyncio.to_thread(self._leave_embedded_once)
 
@@ -220,7 +225,7 @@ class Store:
                 server.release()
 
     async def close(self) -> None:
-        """Close every connection of the running event loop; the next call opens the store anew."""
+        """Close every connection of the running event loop; the next call opens the store again."""
         self._abandon_closed_loops()
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
@@ -228,75 +233,78 @@ class Store:
         await self._leave_embedded()
 
     async def connect(self) -> Connection:
-        """Open one connection outside the pool; its owner closes it."""
+        """Open one connection outside the pool; the caller closes it."""
         return await self._connect(self._dsn, self._call_timeout)
 
     async def connect_to_listen(self) -> Connection:
-        """Open one connection on which LISTEN works; refuses one that a pooler answers."""
+        """Open one connection on which LISTEN works; refuses a pooler."""
         connection = await self._connect(self._listen_dsn or self._dsn, self._call_timeout)
         try:
             if self._pgbouncer is not False and await _is_pooled(connection):
                 if self._listen_dsn is None:
                     await self._mark_pooled()
                 shown = self.shown_listen_dsn or self.shown_dsn
-                raise HowdahError(f"no messages come from {shown}: a pooler answers there")
+                raise HowdahError(
+                    f"LISTEN does not work at {shown}, because a pooler answers there: "
+                    "give the address of the server itself as listen_dsn"
+                )
         except BaseException as error:
             connection.terminate()
-            self.refuse(error)
+            self.raise_translated(error)
         return connection
 
     async def _mark_pooled(self) -> None:
-        """Begin anew with connections that keep nothing in a session."""
+        """Note that a pooler answers, and open new connections that cache no statements."""
         if self.pooled:
             return
         self._pgbouncer = True
         _log.warning(
-            "store.pooled a pooler such as PgBouncer answers at %s: nothing is kept in a session%s",
+            "store.pooled a pooler such as PgBouncer answers at %s: prepared statements are off%s",
             self.shown_dsn,
             "" if self.can_listen else f", and {NO_LISTEN_HINT}",
         )
-        here = asyncio.get_running_loop()
+        own_loop = asyncio.get_running_loop()
         for loop, pool in list(self._pools.items()):
             self._pools.pop(loop, None)
-            if loop is here:
+            if loop is own_loop:
                 await pool.close()
             else:
                 with suppress(RuntimeError):  # closed in the meantime
                     asyncio.run_coroutine_threadsafe(pool.close(), loop)
 
     async def _connect(
-        self, dsn: str | None, call_timeout: float | None, statements: int = KEPT_STATEMENTS
+        self, dsn: str | None, call_timeout: float | None, statements: int = CACHED_STATEMENTS
     ) -> Connection:
-        """Connect to the first host that takes writes; each of several gets its share of time."""
+        """Connect to the first host that takes writes; all hosts share the timeout."""
         try:
             hosts = [dsn] if dsn is None else each_host(dsn)
         except ValueError as error:
-            raise self._unreadable(error, dsn) from None
+            raise self._bad_dsn(error, dsn) from None
         for n, host in enumerate(hosts, 1):
             try:
                 connection = await asyncpg.connect(
                     host,
-                    timeout=min(CONNECTING, self._call_timeout) / len(hosts),
+                    timeout=min(CONNECT_TIMEOUT, self._call_timeout) / len(hosts),
                     command_timeout=call_timeout,
                     statement_cache_size=0 if self.pooled else statements,
                     server_settings=None if self.pooled else {"application_name": "howdah"},
                 )
-                tell_arrays(connection)
+                register_array_types(connection)
                 return connection
-            except ValueError as error:  # asyncpg's word for a DSN it cannot read
-                raise self._unreadable(error, dsn) from None
+            except ValueError as error:  # asyncpg cannot parse the DSN
+                raise self._bad_dsn(error, dsn) from None
             except Exception as error:
                 if n == len(hosts):
-                    self.refuse(error)
-        raise AssertionError("a DSN names a host")
+                    self.raise_translated(error)
+        raise AssertionError("a DSN has at least one host")
 
-    def _unreadable(self, error: ValueError, dsn: str | None) -> Unreachable:
-        """Say what is wrong with a DSN, and nothing of its password."""
+    def _bad_dsn(self, error: ValueError, dsn: str | None) -> Unreachable:
+        """Say what is wrong with a DSN, without any part of its password."""
         shown = without_password(dsn or "")
-        return Unreachable(f"cannot use the DSN {shown}: {without_pieces(str(error), dsn or '')}")
+        return Unreachable(f"cannot use the DSN {shown}: {redacted_message(str(error), dsn or '')}")
 
     def acquire(self) -> PooledConnection:
-        """Lend a connection; errors inside are translated."""
+        """Use a connection of the pool: `async with`; errors inside are translated."""
         return PooledConnection(self)
 
     async def fetch(self, sql: str, *args: object) -> Sequence[asyncpg.Record]:
@@ -307,7 +315,7 @@ class Store:
         async with PooledConnection(self) as connection:
             return await connection.fetchval(sql, *args)
 
-    async def _take(self) -> tuple[Pool, Connection]:
+    async def _acquire(self) -> tuple[Pool, Connection]:
         self.statements += 1
         while True:
             loop = asyncio.get_running_loop()
@@ -316,58 +324,59 @@ class Store:
                 await self.open()
                 continue
             try:
-                connection = await pool.take()
-            except Closed:
+                connection = await pool.acquire()
+            except PoolClosed:
                 continue
             if not self._checked:
                 try:
                     await self._check(connection)
                 except BaseException as error:
-                    pool.give(connection)
-                    self.refuse(error)
+                    pool.release(connection)
+                    self.raise_translated(error)
             if pool is self._pools.get(loop):
                 return pool, connection
-            pool.give(connection)  # of a pool made before we knew who answers
+            pool.release(connection)  # this pool was replaced when the pooler was detected
 
     async def _check(self, connection: Connection) -> None:
-        """Refuse a schema that does not fit, and learn what holds in this database."""
+        """Refuse a schema that does not fit, read the payload limit, and detect a pooler."""
         try:
             async with connection.transaction():
                 await install.check(connection)
-                learned = await connection.fetchrow(
+                row = await connection.fetchrow(
                     "select howdah.option('max_payload_bytes')::int, pg_backend_pid()"
                 )
-        except STATEMENT_OF_ANOTHER:
+        except SHARED_SESSION_ERRORS:
             if self._pgbouncer is not None:
                 raise
             await self._mark_pooled()
             return
-        assert learned is not None
+        assert row is not None
+        payload_limit, server_pid = row
         if self._pgbouncer is None:
-            if learned[1] != connection.get_server_pid():
+            if server_pid != connection.get_server_pid():
                 await self._mark_pooled()
                 return
             self._pgbouncer = False
-        self.payload_limit = learned[0]
+        self.payload_limit = payload_limit
         self._checked = True
 
-    def refuse(self, error: BaseException) -> NoReturn:
-        """Raise the error in howdah's own words, or as it is where it is not ours to change."""
-        found = from_postgres(error, self.shown_dsn)
-        if found is None:
+    def raise_translated(self, error: BaseException) -> NoReturn:
+        """Raise an error as one of howdah's, or as it is if it has no translation."""
+        translated = from_postgres(error, self.shown_dsn)
+        if translated is None:
             raise error
         if detail := getattr(error, "detail", None):
-            found.add_note(str(detail))
-        raise found from error
+            translated.add_note(str(detail))
+        raise translated from error
 
 
 _stores: WeakSet[Store] = WeakSet()
-_inherited: list[object] = []  # kept: to close them would close the parent's connections
+_inherited: list[object] = []  # never freed: that would close the parent's connections
 
 
 def _after_fork() -> None:
     for store in list(_stores):
-        store.renew()
+        store.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
@@ -375,16 +384,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def _check_connections(connections: int) -> int:
-    whole = isinstance(connections, int) and not isinstance(connections, bool)  # pyright: ignore
-    if not whole or not 1 <= connections <= MOST_CONNECTIONS:
+    is_whole_number = isinstance(connections, int) and not isinstance(connections, bool)  # pyright: ignore
+    if not is_whole_number or not 1 <= connections <= MOST_CONNECTIONS:
         raise BadInput(
-            f"connections is a whole number from 1 to {MOST_CONNECTIONS}, not {connections!r}"
+            f"connections must be a whole number from 1 to {MOST_CONNECTIONS}, not {connections!r}"
         )
     return connections
 
 
 class PooledConnection:
-    """A connection of the pool for the time of one call."""
+    """A connection of the pool for one call."""
 
     __slots__ = ("_connection", "_pool", "_store")
 
@@ -392,7 +401,7 @@ class PooledConnection:
         self._store = store
 
     async def __aenter__(self) -> Connection:
-        self._pool, self._connection = await self._store._take()  # pyright: ignore[reportPrivateUsage]
+        self._pool, self._connection = await self._store._acquire()  # pyright: ignore[reportPrivateUsage]
         return self._connection
 
     async def __aexit__(
@@ -401,29 +410,29 @@ class PooledConnection:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is not None and _spoils(error):
+        if error is not None and _is_unusable_after(error):
             self._connection.terminate()
-        self._pool.give(self._connection)
+        self._pool.release(self._connection)
         if error is not None:
-            self._store.refuse(error)
+            self._store.raise_translated(error)
 
 
 async def _is_pooled(connection: Connection) -> bool:
-    """Whether somebody else than the server let us in: its process has another number."""
+    """Whether a pooler answers: then the pid of the login differs from the server's."""
     try:
         async with connection.transaction():
-            server = await connection.fetchval("select pg_backend_pid()")
-    except STATEMENT_OF_ANOTHER:
+            server_pid = await connection.fetchval("select pg_backend_pid()")
+    except SHARED_SESSION_ERRORS:
         return True
-    return server != connection.get_server_pid()
+    return server_pid != connection.get_server_pid()
 
 
-def _spoils(error: BaseException) -> bool:
-    """Whether a connection is of no use after this: no answer came, or its server is a standby."""
-    lost = (TimeoutError, asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError)
-    return isinstance(error, lost)
+def _is_unusable_after(error: BaseException) -> bool:
+    """Whether to close the connection: no answer came, or its server is a standby."""
+    closing = (TimeoutError, asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError)
+    return isinstance(error, closing)
 
 
 async def fetch_ids(store: Store, sql: str, *args: object) -> set[UUID]:
-    """Return the ids that a statement answers with."""
+    """Return the ids in the first column."""
     return {row[0] for row in await store.fetch(sql, *args)}

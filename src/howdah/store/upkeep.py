@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from howdah.states import State
 from howdah.store.store import Store, fetch_ids
 
-if TYPE_CHECKING:
-    pass
+PREPARE_TIMEOUT = 600.0  # seconds to move many misplaced rows to the partition of their day
 
 
 async def requeue(store: Store, ids: Sequence[UUID], attempts: int) -> set[UUID]:
@@ -22,7 +21,7 @@ async def requeue(store: Store, ids: Sequence[UUID], attempts: int) -> set[UUID]
 
 
 class Recovered(NamedTuple):
-    """A job taken from a worker that fell silent."""
+    """A job that was taken from a silent worker."""
 
     id: UUID
     status: State
@@ -47,7 +46,7 @@ class UpkeepResult(NamedTuple):
 
 
 async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> UpkeepResult | None:
-    """Do one round of upkeep; None when another worker is at it."""
+    """Do one round of upkeep; None if another worker does it at the moment."""
     rows = await store.fetch(
         "select promoted, recovered, failed, silent_workers, next_due_in "
         "from howdah.async_commit(), howdah.upkeep($1, $2)",
@@ -61,7 +60,10 @@ async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> UpkeepResu
 
 
 async def promote_due(store: Store, worker_id: str) -> tuple[int, timedelta | None] | None:
-    """Promote, and say how long the next job has to wait; None when another worker is at it."""
+    """Promote due jobs; returns how many, and the time until the next is due.
+
+    None if another worker does it at the moment.
+    """
     rows = await store.fetch(
         "select promoted, next_due_in from howdah.async_commit(), howdah.promote_due($1)", worker_id
     )
@@ -72,14 +74,11 @@ async def promote(store: Store, limit: int = 1000) -> int:
     return await store.fetchval("select count(*) from howdah.promote($1)", limit)
 
 
-A_STEP = 600.0  # seconds to carry many strays to their day
-
-
 async def prune(store: Store, keep: timedelta | None = None) -> list[str]:
-    """Forget what is old and make room for the days ahead; returns what was dropped."""
+    """Drop old jobs and create the partitions of coming days; returns the dropped partitions."""
     dropped = await store.fetch("select howdah.prune($1)", keep)
     async with store.acquire() as connection:
-        # in steps, each with time of its own: giving one up would only do it all again
-        while await connection.fetch("select howdah.prepare_days()", timeout=A_STEP):
+        # in steps, each with its own timeout: a step that is cancelled has to start again
+        while await connection.fetch("select howdah.prepare_days()", timeout=PREPARE_TIMEOUT):
             pass
     return [row[0] for row in dropped]

@@ -1,11 +1,11 @@
-"""Doorbell: sleep until a job is there, and let producers know that somebody sleeps.
+"""Wakeup: an idle worker sleeps until a job is there, and producers know that it sleeps.
 
-A sleeping worker holds a shared advisory lock on its listening connection; producers that
-find nobody holding it spare the NOTIFY (sql/25_notify/wake.sql). Falling asleep is: take the
-lock, look once more, doze for a glance, look again, then sleep until the bell or the poll.
+An idle worker holds a shared advisory lock on its listening connection. Producers send no NOTIFY
+while nobody holds it (sql/25_notify/wake.sql). To fall asleep, a worker takes the lock, claims
+once more, waits for RECHECK seconds, claims again, and then sleeps until a signal or the poll.
 
-The bell names the types that have jobs. Whoever hears it looks at these alone, which is
-quicker, and after a glance once more at all of them.
+A signal names the types that have jobs. The worker claims only these, which is quicker, and
+claims all its types RECHECK seconds later.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from uuid import UUID
 from howdah.store.listen import DUE, NEWS, WAKE, Listener, named_ids, named_types
 from howdah.store.store import Store
 
-RECHECK = 0.05  # a producer may have looked before we took the lock and commit after we looked
-BUSY = 4  # full claims in a row after which nobody needs to ring
+RECHECK = 0.05  # a producer may check before we take the lock, and commit after our claim
+BUSY = 4  # full claims in a row after which producers need not send NOTIFY
 
 
 class Wakeup:
@@ -37,19 +37,19 @@ class Wakeup:
         self._poll = poll
         self._knows = knows
         self._news = news
-        self._due = due  # hears of jobs that wait; "": there may be some
-        self._ask_again = False  # the same once more after the first glance
-        self._rung = False
-        self._awake = asyncio.Event()  # it rang, or the time is over
-        self._named: set[str] | None = set()  # for which types it rang; None: for any
-        self._asleep = False
-        self._unsure_since: float | None = None  # since when something may have gone unheard
-        self._full = 0
-        self._listener = Listener(store, [WAKE, NEWS, DUE], self._heard, self._gap)
+        self._due = due  # is told when scheduled jobs are due; "": not known
+        self._repeat_due = False  # call it again after the first recheck
+        self._signalled = False
+        self._awake = asyncio.Event()  # a signal came, or the time is over
+        self._named: set[str] | None = set()  # the types that signals named; None: any
+        self._asleep = False  # whether we hold the lock
+        self._recheck_from: float | None = None  # since when a signal may have been missed
+        self._full_claims = 0  # in a row
+        self._listener = Listener(store, [WAKE, NEWS, DUE], self._received, self._gap)
 
     @property
-    def hears(self) -> bool:
-        return self._listener.hears
+    def is_listening(self) -> bool:
+        return self._listener.is_listening
 
     async def start(self) -> None:
         await self._listener.start()
@@ -57,80 +57,80 @@ class Wakeup:
     async def stop(self) -> None:
         await self._listener.stop()
 
-    def ring(self) -> None:
-        """Wake the sleeper, to look at everything."""
+    def wake(self) -> None:
+        """End the sleep; the worker claims all its types."""
         self._named = None
-        self._strike()
+        self._signal()
 
-    async def found_enough(self) -> None:
-        """A claim brought all that was asked for: the worker is busy, nobody need ring."""
-        self._full += 1
-        if self._asleep and self._full >= BUSY:
+    async def claimed_in_full(self) -> None:
+        """Count a claim that returned as many jobs as it asked for: the worker is busy."""
+        self._full_claims += 1
+        if self._asleep and self._full_claims >= BUSY:
             self._asleep = False
             await self._listener.run(_unlock)
 
     async def wait(self, at_most: float | None = None) -> list[str]:
-        """A claim brought less than was asked for: sleep until it is worth looking again.
+        """Sleep until the next claim; call it after a claim that returned fewer jobs than asked.
 
-        Returns the types to look at; none: at all of them.
+        Returns the types to claim; empty: all of them.
         """
         poll = self._poll if at_most is None else min(self._poll, at_most)
-        self._full = 0
+        self._full_claims = 0
         if not self._asleep and await self._listener.run(_lock):
-            self._asleep, self._unsure_since, self._named = True, time.monotonic(), set()
-            self._ask_again = True
-            self._due("")  # nobody told us while we were awake
+            self._asleep, self._recheck_from, self._named = True, time.monotonic(), set()
+            self._repeat_due = True
+            self._due("")  # without the lock we got no such messages
             return []
-        if not self.hears:
+        if not self.is_listening:
             await self.sleep(min(self._poll, 0.25))
             return []
-        unsure = self._unsure_since
-        left = 0.0 if unsure is None else max(0.0, unsure + RECHECK - time.monotonic())
-        rang = await self.sleep(poll if unsure is None else left)
+        since = self._recheck_from
+        left = 0.0 if since is None else max(0.0, since + RECHECK - time.monotonic())
+        signalled = await self.sleep(poll if since is None else left)
         named, self._named = self._named, set()
-        if not rang:
-            self._unsure_since = None
-            if self._ask_again:
-                self._ask_again = False
+        if not signalled:
+            self._recheck_from = None
+            if self._repeat_due:
+                self._repeat_due = False
                 self._due("")
             return []
         now = time.monotonic()
-        if unsure is None or now >= unsure + RECHECK:
-            # rung for a job that somebody has locked for a moment, a look finds nothing: glance
-            self._unsure_since = now
-        return sorted(named) if named and (unsure is None or now < unsure + RECHECK) else []
+        if since is None or now >= since + RECHECK:
+            # the job may be locked by another transaction for a moment: claim again soon
+            self._recheck_from = now
+        return sorted(named) if named and (since is None or now < since + RECHECK) else []
 
     async def sleep(self, seconds: float) -> bool:
-        """Sleep so long, or until the bell; returns whether it rang."""
-        alarm = asyncio.get_running_loop().call_later(seconds, self._awake.set)
+        """Sleep so long, or until a signal; returns whether one came."""
+        timer = asyncio.get_running_loop().call_later(seconds, self._awake.set)
         try:
             await self._awake.wait()
         finally:
-            alarm.cancel()
+            timer.cancel()
         self._awake.clear()
-        rang, self._rung = self._rung, False
-        return rang
+        signalled, self._signalled = self._signalled, False
+        return signalled
 
-    def _strike(self) -> None:
-        self._rung = True
+    def _signal(self) -> None:
+        self._signalled = True
         self._awake.set()
 
-    def _heard(self, channel: str, message: str) -> None:
+    def _received(self, channel: str, message: str) -> None:
         if channel == NEWS:
             self._news(named_ids(message))
         elif channel == DUE:
             self._due(message)
         elif not (types := named_types(message)):
-            self.ring()
+            self.wake()
         elif known := [name for name in types if self._knows(name)]:
             if self._named is not None:
                 self._named.update(known)
-            self._strike()
+            self._signal()
 
     def _gap(self) -> None:
-        """The listening connection is new or lost: the lock went with it."""
+        """Note that the listening connection is new or lost: the lock went with it."""
         self._asleep = False
-        self.ring()
+        self.wake()
 
 
 async def _lock(connection: object) -> None:

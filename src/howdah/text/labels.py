@@ -1,8 +1,8 @@
-"""Labels: how one job of a type is named in a list, made of its payload: `"{order_id}"`.
+"""Labels: templates that name single jobs in a list, filled from the payload: `"{order_id}"`.
 
-A label is text with names of parameters in braces, and nothing else that `str.format` knows: no
-attributes, no indexes, no conversions, no format. What is registered is checked here; what is
-read back from the database was written by some worker and is trusted by nobody.
+A label is text with names of parameters in braces. Nothing else of `str.format` is allowed: no
+attributes, indexes, conversions or formats. Labels are checked when a type is registered. A label
+from the database was written by any worker and is not trusted.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ import string
 from collections.abc import Collection, Mapping
 
 from howdah.errors import BadInput
+from howdah.text.wording import shorten
 
 LONGEST = 200
-SHOWN = 80  # characters of a label that was filled in
+SHOWN = 80  # characters of a filled label
 _HOW = 'write it like "{%s}": the names of parameters in braces, and nothing else'
 
 
 def check_label(label: str, job_type: str, parameters: Collection[str]) -> str:
-    """Refuse a label that is no template over the parameters of a job type."""
+    """Refuse a label that is not a template over the parameters of a job type."""
     if not isinstance(label, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(f"label of {job_type} is text, not {type(label).__name__}")
+        raise BadInput(f"label of {job_type} must be text, not {type(label).__name__}")
     how = _HOW % next(iter(parameters), "order_id")
     if not 1 <= len(label) <= LONGEST:
-        raise BadInput(f"label of {job_type} has 1 to {LONGEST} characters, not {len(label)}")
+        raise BadInput(f"label of {job_type} must have 1 to {LONGEST} characters, not {len(label)}")
     if not label.isprintable():
-        raise BadInput(f"label of {job_type} has no control characters, this one does: {label!r}")
+        raise BadInput(f"label of {job_type} must not have control characters: {label!r}")
     try:
         fields = [name for _, name in _parts(label) if name is not None]
     except ValueError as error:
@@ -36,14 +37,14 @@ def check_label(label: str, job_type: str, parameters: Collection[str]) -> str:
         if name not in parameters:
             known = ", ".join(parameters) or "none"
             raise BadInput(
-                f"label of {job_type} names {name!r}, which is no parameter of it "
+                f"label of {job_type} names {name!r}, which is not a parameter "
                 f"(it has: {known}); {how}"
             )
     return label
 
 
 def fill_label(label: str | None, data: Mapping[str, object]) -> str | None:
-    """Fill a label with the arguments of one job; None where that cannot be done.
+    """Fill a label with the arguments of one job; None if it has no valid label.
 
     Only text, numbers and booleans are filled in; a missing argument is shown as `…`.
     """
@@ -56,7 +57,7 @@ def fill_label(label: str | None, data: Mapping[str, object]) -> str | None:
     filled = "".join(
         literal + ("" if name is None else _short(data.get(name))) for literal, name in parts
     )
-    return filled if len(filled) <= SHOWN else filled[: SHOWN - 1] + "…"
+    return shorten(filled, SHOWN)
 
 
 def _short(value: object) -> str:

@@ -1,25 +1,25 @@
-"""Printable: text of unknown origin, made fit for a terminal, a log line or a JSON document.
+"""Printable: makes text of unknown origin safe for a terminal, a log line or a JSON document.
 
 Comes before  cli/, top/ and web/, which pass text from the database through it
 
 A control character can move the cursor, clear the screen or set its title. A bidi control can
-show words in another order than they stand in. So every character that is not seen is written
-as an escape: control (C0, DEL, C1) and format characters, separators of lines, and surrogates
-that are no character at all. Newlines and tabs stay where text may have several lines.
+change the order of words. So every invisible character is written as an escape: control (C0, DEL,
+C1) and format characters, line separators, and lone surrogates. Newlines and tabs stay where text
+may have several lines.
 """
 
 from __future__ import annotations
 
 import unicodedata
 
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # categories of characters that nobody sees
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # Unicode categories
 
 
 def clean(text: str) -> str:
-    """Make unseen characters visible; newlines and tabs stay."""
+    """Write invisible characters as escapes; newlines and tabs stay."""
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    return "".join(char if char in "\n\t" or _seen(char) else _escaped(char) for char in text)
+    return "".join(char if char in "\n\t" or _visible(char) else _escaped(char) for char in text)
 
 
 def one_line(text: str) -> str:
@@ -28,24 +28,24 @@ def one_line(text: str) -> str:
 
 
 def log_line(text: str) -> str:
-    """Put text on one line and show where its newlines were, for a log."""
+    """Put text on one line for a log; newlines and tabs become escapes."""
     return clean(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def clean_json(document: str) -> str:
-    r"""Write what is unseen in a JSON document as \u escapes: it means the same as before."""
+    r"""Write invisible characters of a JSON document as \u escapes; its meaning stays the same."""
     if document.isprintable():
         return document
-    return "".join(char if char in "\n\t" or _seen(char) else _json(char) for char in document)
+    return "".join(char if char in "\n\t" or _visible(char) else _json(char) for char in document)
 
 
 def without_surrogates(text: str) -> str:
-    """Escape what UTF-8 cannot write; JSON is written in it."""
+    """Escape lone surrogates, which UTF-8 cannot encode."""
     return text.encode(errors="backslashreplace").decode()
 
 
-def _seen(char: str) -> bool:
-    return unicodedata.category(char) not in _UNSEEN
+def _visible(char: str) -> bool:
+    return unicodedata.category(char) not in _INVISIBLE
 
 
 def _escaped(char: str) -> str:

@@ -1,8 +1,8 @@
-"""Reasons: what an error or any other value says, as text that the database can keep.
+"""Reasons: the text of an error or of any other value, as the database can store it.
 
-The values come from handlers, so nothing here trusts them: `__str__` may raise, return something
-that is no text, or return a subclass of str with methods of its own. Nothing here raises, and the
-text is exact `str`, of bounded length, without NUL characters or half surrogate pairs.
+The values come from handlers and are not trusted: `__str__` may raise, return something that is
+not text, or return a subclass of str with its own methods. Nothing here raises. The result is an
+exact `str` of limited length, without NUL characters or lone surrogates.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ LINE = 2_000  # characters of a reason
 TRACEBACK = 16_000
 SHOWN = 200  # characters of a value in an error
 MEMBERS = 3  # exceptions of a group that are named
-_GROUPED = BaseExceptionGroup.__dict__["exceptions"]  # a subclass may say otherwise
+_GROUPED = BaseExceptionGroup.__dict__["exceptions"]  # a subclass may override it
 
 
 def reason_of(value: object) -> str:
-    """Return what a value says of itself, in one reason."""
+    """Return the text of a value."""
     try:
         return shortened(value if isinstance(value, str) else str(value), LINE)
     except BaseException:  # SystemExit too: it must not leave the event loop
@@ -29,7 +29,7 @@ def reason_of(value: object) -> str:
 
 
 def reason_from(given: object) -> str:
-    """Return a reason that somebody gave as any object: text, an exception, data."""
+    """Return the text of a reason that was given as any object: text, an exception, data."""
     value: Any = given
     try:
         if isinstance(value, str):
@@ -42,50 +42,50 @@ def reason_from(given: object) -> str:
             return name_of(value)
         if isinstance(value, dict | list | tuple | set | msgspec.Struct):
             return shortened(msgspec.json.encode(value).decode(), LINE)
-    except BaseException:  # JSON does not have it, or the object raises: then what it says
-        return _said_by(given)
+    except BaseException:  # not JSON, or the object raises: use its repr
+        return _repr_of(given)
     return reason_of(value)
 
 
 def describe(error: BaseException) -> str:
-    """Say in one line what went wrong; of a group of exceptions, name its members first."""
-    name, said = name_of(type(error)), reason_of(error)
-    line = f"{name}: {said}" if said else name
+    """Describe an error in one line; for a group of exceptions, name its members first."""
+    name, reason = name_of(type(error)), reason_of(error)
+    line = f"{name}: {reason}" if reason else name
     if _is_group(error):
         members = list(itertools.islice(members_of(error), MEMBERS + 1))
-        causes = "; ".join(describe(one) for one in members[:MEMBERS])
+        causes = "; ".join(describe(member) for member in members[:MEMBERS])
         line = f"{causes}{'; …' if len(members) > MEMBERS else ''} (in {line})"
     return shortened(line, LINE)
 
 
 def members_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions that a group holds, at any depth, each once; else the one itself."""
+    """Yield the exceptions of a group, at any depth, each once; or the error itself."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        member = waiting.pop()
+        if id(member) in seen:
             continue
-        seen.add(id(one))
-        if _is_group(one):
-            waiting.extend(reversed(_GROUPED.__get__(one)))
+        seen.add(id(member))
+        if _is_group(member):
+            waiting.extend(reversed(_GROUPED.__get__(member)))
         else:
-            yield one
+            yield member
 
 
 def _is_group(error: BaseException) -> bool:
-    return issubclass(type(error), BaseExceptionGroup)  # isinstance would ask the error
+    return issubclass(type(error), BaseExceptionGroup)  # isinstance would call code of the error
 
 
 def shown(value: object) -> str:
-    """Return a value as an error shows what came: its repr, short and on one line."""
+    """Return the repr of a value for an error message, short and on one line."""
     try:
         return shortened(" ".join(repr(value).split()), SHOWN)
     except BaseException:
         return f"<{name_of(type(value))} that cannot be printed>"
 
 
-def _said_by(value: object) -> str:
+def _repr_of(value: object) -> str:
     try:
         return shortened(repr(value), LINE)
     except BaseException:
@@ -93,7 +93,7 @@ def _said_by(value: object) -> str:
 
 
 def name_of(kind: type) -> str:
-    """Return the name of a class, whatever its metaclass says."""
+    """Return the name of a class, even if its metaclass raises."""
     try:
         return shortened(type.__dict__["__name__"].__get__(kind), 200)
     except BaseException:
@@ -101,7 +101,7 @@ def name_of(kind: type) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return the beginning of a text, fit to be kept."""
+    """Return the beginning of a text, as the database can store it."""
     length = str.__len__(text)
     if length <= limit:
         return _clean(text)
@@ -109,7 +109,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def shortened_from_the_end(text: str, limit: int) -> str:
-    """Return the end of a text, fit to be kept."""
+    """Return the end of a text, as the database can store it."""
     length = str.__len__(text)
     if length <= limit:
         return _clean(text)
@@ -117,5 +117,5 @@ def shortened_from_the_end(text: str, limit: int) -> str:
 
 
 def _clean(text: str) -> str:
-    # the methods of str itself: a subclass may have others
+    # the methods of str itself: a subclass may override them
     return str.encode(text, "utf-8", "replace").decode().replace("\0", "")

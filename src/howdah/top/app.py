@@ -1,7 +1,7 @@
-"""App: the application, and how it looks.
+"""App: the application, and how it ends.
 
-All colours are the terminal's own, so what is readable there is readable here, dark or light.
-Ctrl-C, SIGTERM and SIGHUP leave as `q` does: the terminal is put back as it was.
+The colours are those of the terminal, so the text is readable on a dark and on a light one.
+Ctrl-C, SIGTERM and SIGHUP end it like `q`: the terminal is restored.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 
 from howdah.client.queue import Queue
-from howdah.top.heart import Heart
-from howdah.top.main import Main
+from howdah.top.main import MainScreen
+from howdah.top.poller import Poller
 
 
 class Top(App[None]):
-    """`howdah top`."""
+    """The application of `howdah top`."""
 
     TITLE: str | None = "howdah top"
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
@@ -32,21 +32,22 @@ class Top(App[None]):
     ]
     CSS_PATH: ClassVar[CSSPathType | None] = "top.tcss"
 
-    def __init__(self, queue: Queue, heart: Heart | None = None, read_only: bool = False) -> None:
+    def __init__(self, queue: Queue, poller: Poller | None = None, read_only: bool = False) -> None:
         super().__init__()
         self.theme = "ansi-dark"
-        self._main = Main(queue, heart or Heart(queue.store), read_only)
+        self._main = MainScreen(queue, poller or Poller(queue.store), read_only)
 
     def get_default_screen(self) -> Screen[Any]:
         return self._main
 
 
 async def run(queue: Queue, read_only: bool) -> None:
-    """Look once, so that what is wrong is said plainly, then open the screen until it is left."""
-    heart = Heart(queue.store)
-    await queue.store.fetchval("select 1")
-    await heart.look()
-    app = Top(queue, heart, read_only)
+    """Poll once, so that an error is printed and not drawn; then show the screen until it ends."""
+    poller = Poller(queue.store)
+    async with queue.store.acquire():
+        pass  # an unreachable database or a missing schema is an error of the command
+    await poller.poll()
+    app = Top(queue, poller, read_only)
     loop = asyncio.get_running_loop()
     if sys.platform != "win32":
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

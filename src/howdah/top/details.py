@@ -1,4 +1,4 @@
-"""Details: everything about one thing on a screen of its own, read again while it is open."""
+"""Details: a screen with everything about one thing, polled while it is open."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from textual.widgets import Footer, Static
 
 from howdah.client.queue import Queue
 from howdah.errors import HowdahError
-from howdah.store.query import spending
-from howdah.top import words
-from howdah.top.board import Board
-from howdah.top.deeds import Deed
-from howdah.top.pace import Pace
-from howdah.top.table import ACTING
+from howdah.store.query import server_time
+from howdah.top import formatting
+from howdah.top.actions import Action
+from howdah.top.live_screen import LiveScreen
+from howdah.top.table import CHANGING_VERBS
+from howdah.top.throttle import Throttle
 
 Read = Callable[[], Awaitable[Group]]
 
 
-class Details(Board):
-    """Text about one thing, and what can be done with it."""
+class DetailsScreen(LiveScreen):
+    """Text about one thing, and the keys that act on it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q", "close", "Back", key_display="esc"),
@@ -40,51 +40,53 @@ class Details(Board):
         queue: Queue,
         read_only: bool,
         read: Read,
-        deeds: Mapping[str, Callable[[], Awaitable[Deed] | Deed]] | None = None,
+        actions: Mapping[str, Callable[[], Awaitable[Action] | Action]] | None = None,
         why: Callable[[], Awaitable[str]] | None = None,
-        hurry: Callable[[], None] | None = None,
+        on_poll_now: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(queue, read_only)
-        self._hurry = hurry
+        self._on_poll_now = on_poll_now
         self._read = read
-        self._deeds = deeds or {}
+        self._actions = actions or {}
         self._why = why
         self._text = Static(markup=False)
-        self._pace = Pace(1, 1.0)
+        self._throttle = Throttle(1, 1.0)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="details"):
             yield self._text
-        yield self.said
+        yield self.message_line
         yield Footer(compact=True, show_command_palette=False)
 
-    async def look(self) -> float:
-        with spending() as spent:
+    async def poll(self) -> float:
+        with server_time() as spent:
             try:
                 self._text.update(await self._read())
             except HowdahError as error:
-                self.say(str(error), words.WARN)
-        self._pace.looked(spent.seconds)
-        return self._pace.wait
+                self.show_message(str(error), formatting.WARN)
+        self._throttle.record(spent.seconds)
+        return self._throttle.wait
 
-    def hurry(self) -> None:
-        if self._hurry is not None:
-            self._hurry()
-        super().hurry()
+    def poll_now(self) -> None:
+        if self._on_poll_now is not None:
+            self._on_poll_now()
+        super().poll_now()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only what can be done here."""
+        """Offer only the keys that work here."""
         if action != "do":
             return True
         if parameters[0] == "why":
             return self._why is not None
-        return parameters[0] in self._deeds and not (self.read_only and parameters[0] in ACTING)
+        return parameters[0] in self._actions and not (
+            self.read_only and parameters[0] in CHANGING_VERBS
+        )
 
     def action_do(self, verb: str) -> None:
         if verb == "why" and self._why is not None:
-            self.answer(self._why())
-        elif verb in self._deeds:
-            self.act(self._deeds[verb])
+            self.show_answer(self._why())
+        elif verb in self._actions:
+            self.perform(self._actions[verb])
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -1,7 +1,7 @@
-"""Dialogs: a question before something is done, an answer, the help.
+"""Dialogs: a question before a change, a text to read, the help.
 
-A question is answered with `y` or `n`, never with enter: whoever types ahead does nothing by
-mistake. Their text is never read as markup.
+A question is answered with `y` or `n`, never with enter, so typing ahead changes nothing. The
+text of a dialog is never parsed as markup.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from howdah.top import words
+from howdah.top import formatting
 
 KEYS = (
     ("↑ ↓", "move; page up and down, home and end too"),
-    ("tab ← → 1-4", "go to another pane"),
+    ("tab ← → 1-4", "show another pane"),
     ("enter", "details of a job, a type or a worker"),
-    ("w", "why a job, or a type, does not run"),
-    ("/", "show types with this in their name; esc: all"),
-    ("!", "all problems, and what to do"),
-    ("g", "look now"),
+    ("w", "why a job or a type does not run"),
+    ("/", "show only types with this text in their name; esc shows all"),
+    ("!", "all problems, and what to do about them"),
+    ("g", "refresh now"),
     ("q", "quit"),
 )
-ACTING_KEYS = (
+CHANGING_KEYS = (
     ("c", "cancel a job"),
     ("r", "requeue failed jobs: all of a type, or of a group"),
     ("p", "pause a type, or resume it"),
-    ("d", "drain a worker: it lets its jobs end, and stops"),
+    ("d", "drain a worker: it finishes its jobs and stops"),
 )
 
 
-class Ask(ModalScreen[bool]):
-    """A question with two answers."""
+class ConfirmDialog(ModalScreen[bool]):
+    """A question that is answered with yes or no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes"),
@@ -50,15 +50,15 @@ class Ask(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         answers = Text.assemble(("y", "bold"), " yes   ", ("n", "bold"), " no")
         with Vertical(classes="box"):
-            yield Static(Text(words.clean(self._question)), classes="said")
+            yield Static(Text(formatting.clean(self._question)), classes="content")
             yield Static(answers, classes="answers")
 
     def action_answer(self, yes: bool) -> None:
         self.dismiss(yes)
 
 
-class Tell(ModalScreen[None]):
-    """Something to read, and away with any of the usual keys."""
+class TextDialog(ModalScreen[None]):
+    """A text to read; the usual keys close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q,w,question_mark", "close", "Close"),
@@ -70,7 +70,7 @@ class Tell(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box"):
-            with VerticalScroll(classes="said"):
+            with VerticalScroll(classes="content"):
                 yield Static(self._text)
             yield Static(Text.assemble(("esc", "bold"), " close"), classes="answers")
 
@@ -78,16 +78,16 @@ class Tell(ModalScreen[None]):
         self.dismiss(None)
 
 
-def helped(read_only: bool) -> Tell:
-    """Make the help, without keys that do nothing here."""
+def help_dialog(read_only: bool) -> TextDialog:
+    """Return the help, without the keys that do nothing here."""
     text = Text()
-    for key, what in (*KEYS[:-1], *(() if read_only else ACTING_KEYS), KEYS[-1]):
+    for key, what in (*KEYS[:-1], *(() if read_only else CHANGING_KEYS), KEYS[-1]):
         text.append(f"{key:>12}  ", style="bold")
         text.append(f"{what}\n")
     text.append(
-        "\nread-only: nothing can be changed from here"
+        "\nRead-only: nothing can be changed here."
         if read_only
-        else "\nWhat changes something asks first, then says what was moved.",
-        style=words.DIM,
+        else "\nA key that changes something asks first, then says what it changed.",
+        style=formatting.DIM,
     )
-    return Tell(text)
+    return TextDialog(text)

@@ -1,16 +1,16 @@
-"""Hints: what to do when a pane is empty."""
+"""Hints: what an empty pane shows."""
 
 from __future__ import annotations
 
 from howdah.text.printable import one_line
-from howdah.top.heart import Seen
+from howdah.top.poller import Snapshot
 
 START = "Start one:  howdah worker your_module:queue"
 
 
-def empty(title: str, seen: Seen) -> str:
-    """Say why a pane is empty, and what to do about it."""
-    workers = any(worker.alive for worker in seen.workers)
+def empty(title: str, snapshot: Snapshot) -> str:
+    """Return why a pane is empty, and what to do about it."""
+    workers = any(worker.alive for worker in snapshot.workers)
     match title:
         case "Types":
             return (
@@ -20,7 +20,7 @@ def empty(title: str, seen: Seen) -> str:
                 "See it all at work:  howdah demo"
             )
         case "Running":
-            return "Nothing is at work." if workers else f"No worker is alive. {START}"
+            return "No job is running." if workers else f"No worker is alive. {START}"
         case "Workers":
             return f"No worker is alive. {START}"
         case _:
@@ -28,5 +28,5 @@ def empty(title: str, seen: Seen) -> str:
 
 
 def filtered(text: str) -> str:
-    """Say that the filter hides all there is."""
-    return f"Nothing here is of a type with “{one_line(text)}” in its name. Escape shows all."
+    """Return the hint of a pane whose rows are all hidden by the filter."""
+    return f"No type here has “{one_line(text)}” in its name. Press escape to show all."

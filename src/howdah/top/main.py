@@ -1,9 +1,7 @@
-"""Main: the headline, four panes, the keys.
+"""Main: the main screen with the headline, four panes and the keys.
 
-Comes after   heart.py, which looks, and the tables, which show
-Comes before  app.py
-
-Keys over a row arrive here as `Wanted`, with the verb and the row.
+poller.py reads what it shows. A key that is pressed on a row arrives here as `ActionRequested`,
+with the verb and the row.
 """
 
 from __future__ import annotations
@@ -23,23 +21,31 @@ from howdah.client.queue import Queue
 from howdah.observe import TypeNow, WorkerNow
 from howdah.states import State
 from howdah.text.printable import one_line
-from howdah.top import about, headline, hints, table_failures, table_running, table_types, words
-from howdah.top.board import Board
-from howdah.top.details import Details
-from howdah.top.heart import Heart, Seen
+from howdah.top import (
+    detail_text,
+    formatting,
+    headline,
+    hints,
+    table_failures,
+    table_running,
+    table_types,
+)
+from howdah.top.details import DetailsScreen
+from howdah.top.key_bindings import KeyBindings
+from howdah.top.live_screen import LiveScreen
 from howdah.top.pane import AnyPane, Pane, Tab
+from howdah.top.poller import Poller, Snapshot
 from howdah.top.table import Table
-from howdah.top.table_failures import Failed, FailuresTable
-from howdah.top.table_running import RunningTable, Work
+from howdah.top.table_failures import FailureRow, FailuresTable
+from howdah.top.table_running import RunningJob, RunningTable
 from howdah.top.table_types import TypesTable
 from howdah.top.table_workers import WorkersTable, types_of
-from howdah.top.wants import Wants
 
 Row = TypeVar("Row")
 
 
-class Main(Board):
-    """The screen that is there from the beginning to the end."""
+class MainScreen(LiveScreen):
+    """The first screen; leaving it ends the application."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", key_display="/"),
@@ -49,10 +55,10 @@ class Main(Board):
         Binding("q", "app.quit", "Quit"),
     ]
 
-    def __init__(self, queue: Queue, heart: Heart, read_only: bool) -> None:
+    def __init__(self, queue: Queue, poller: Poller, read_only: bool) -> None:
         super().__init__(queue, read_only)
-        self._heart = heart
-        self._wants = Wants(self, heart)
+        self._poller = poller
+        self._key_bindings = KeyBindings(self, poller)
         self._types_pane = Pane("Types", TypesTable(read_only))
         self._running_pane = Pane("Running", RunningTable(read_only))
         self._workers_pane = Pane("Workers", WorkersTable(read_only))
@@ -64,7 +70,7 @@ class Main(Board):
             self._failures_pane,
         ]
         self._tabs = [Tab(n, pane.title) for n, pane in enumerate(self._panes, 1)]
-        self._at = 0
+        self._shown_pane = 0
         self._headline = Static(markup=False)
         self._problem = Static(markup=False)
         self._filtered = Static(id="filtered", markup=False)
@@ -79,52 +85,59 @@ class Main(Board):
         with ContentSwitcher(initial=self._panes[0].id):
             yield from self._panes
         yield self._filter
-        yield self.said
+        yield self.message_line
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         self._filter.display = False
         self.action_pane(1)
 
-    # ── look and show ─────────────────────────────────────────────────────────────────────
+    # ── poll and show ─────────────────────────────────────────────────────────────────────
 
-    async def look(self) -> float:
-        shown = self._panes[self._at] is self._failures_pane
-        await self._heart.look(shown)
-        self.show_seen()
-        return self._heart.wait(shown)
+    async def poll(self) -> float:
+        failures_shown = self.pane is self._failures_pane
+        await self._poller.poll(failures_shown)
+        self.show_snapshot()
+        return self._poller.wait(failures_shown)
 
-    def hurry(self) -> None:
-        self._heart.hurry()
-        super().hurry()
+    def poll_now(self) -> None:
+        self._poller.poll_now()
+        super().poll_now()
 
     def on_resize(self, _event: events.Resize) -> None:
-        self.show_seen()
+        self.show_snapshot()
 
-    def show_seen(self) -> None:
-        """Show what was seen last."""
-        seen, width = self._heart.seen, self.size.width
-        self._headline.update(headline.numbers(seen, self._heart.slow, width, self.read_only))
-        self._problem.update(headline.worst(seen, width))
-        text = self._filter.value.strip()
-        self._filtered.update(Text(f"/{one_line(text)}" if text else "", style=words.WARN))
-        if seen.overview is None:
-            return
-        self._fill(self._types_pane, table_types.rows(seen), lambda one: [one.job_type], seen)
-        self._fill(
-            self._running_pane, table_running.rows(seen), lambda one: [one.attempt.job_type], seen
+    def show_snapshot(self) -> None:
+        """Show the last snapshot."""
+        snapshot, width = self._poller.snapshot, self.size.width
+        self._headline.update(
+            headline.summary_line(snapshot, self._poller.slow_wait, width, self.read_only)
         )
-        self._fill(self._workers_pane, seen.workers, _types_at, seen)
-        if seen.failures is not None:
+        self._problem.update(headline.problem_line(snapshot, width))
+        text = self._filter.value.strip()
+        self._filtered.update(Text(f"/{one_line(text)}" if text else "", style=formatting.WARN))
+        if snapshot.overview is None:
+            return
+        self._fill(
+            self._types_pane, table_types.rows(snapshot), lambda row: [row.job_type], snapshot
+        )
+        self._fill(
+            self._running_pane,
+            table_running.rows(snapshot),
+            lambda row: [row.attempt.job_type],
+            snapshot,
+        )
+        self._fill(self._workers_pane, snapshot.workers, _types_of_worker, snapshot)
+        if snapshot.failures is not None:
             self._fill(
                 self._failures_pane,
-                table_failures.rows(seen),
-                lambda one: [one.group.job_type],
-                seen,
+                table_failures.rows(snapshot),
+                lambda row: [row.group.job_type],
+                snapshot,
             )
-        failed = sum(one.finished.get(State.FAILED, 0) for one in seen.overview.types)
-        held = sum(worker.holds for worker in seen.workers)
-        counts = (len(seen.overview.types), held, len(seen.workers), failed)
+        failed = sum(each.finished.get(State.FAILED, 0) for each in snapshot.overview.types)
+        held = sum(worker.holds for worker in snapshot.workers)
+        counts = (len(snapshot.overview.types), held, len(snapshot.workers), failed)
         for tab, count in zip(self._tabs, counts, strict=True):
             tab.show(f"{count:,}")
 
@@ -133,38 +146,38 @@ class Main(Board):
         pane: Pane[Row],
         rows: Sequence[Row],
         types: Callable[[Row], list[str]],
-        seen: Seen,
+        snapshot: Snapshot,
     ) -> None:
         text = self._filter.value.strip().lower()
         shown = [row for row in rows if any(text in name.lower() for name in types(row))]
         shown = shown if text else list(rows)
-        empty = hints.filtered(text) if rows else hints.empty(pane.title, seen)
-        pane.fill(shown, empty)
+        hint = hints.filtered(text) if rows else hints.empty(pane.title, snapshot)
+        pane.fill(shown, hint)
 
     # ── keys ──────────────────────────────────────────────────────────────────────────────
 
     @property
     def pane(self) -> AnyPane:
         """The pane that is shown."""
-        return self._panes[self._at]
+        return self._panes[self._shown_pane]
 
     def action_pane(self, number: int) -> None:
         """Show a pane by its number."""
-        self._at = number - 1
+        self._shown_pane = number - 1
         self.query_one(ContentSwitcher).current = self.pane.id
         for tab, pane in zip(self._tabs, self._panes, strict=True):
             tab.set_class(pane is self.pane, "shown")
         self.pane.table.focus()
-        self._hurried.set()
+        self._poll_requested.set()
 
     def action_turn(self, by: int) -> None:
-        """Show the next pane, or the one before."""
-        self.action_pane((self._at + by) % len(self._panes) + 1)
+        """Show the next pane, or the previous one."""
+        self.action_pane((self._shown_pane + by) % len(self._panes) + 1)
 
     def action_filter(self) -> None:
         self._filter.display = True
         self._filter.focus()
-        self.say("Enter keeps the filter, escape shows all.", words.DIM)
+        self.show_message("Enter keeps the filter, escape removes it.", formatting.DIM)
 
     def action_no_filter(self) -> None:
         self._filter.value = ""
@@ -172,35 +185,39 @@ class Main(Board):
 
     @on(Input.Changed)
     def _filter_changed(self) -> None:
-        self.show_seen()
+        self.show_snapshot()
 
     @on(Input.Submitted)
     def _leave_filter(self) -> None:
         self._filter.display = False
         self.pane.table.focus()
-        self.say("")
+        self.show_message("")
 
     def action_problems(self) -> None:
         async def read() -> Group:
-            return about.problems((await self._heart.look()).problems)
+            return detail_text.problems((await self._poller.poll()).problems)
 
-        self.around.push_screen(Details(self.queue, self.read_only, read, hurry=self._heart.hurry))
+        self.textual_app.push_screen(
+            DetailsScreen(self.queue, self.read_only, read, on_poll_now=self._poller.poll_now)
+        )
 
-    @on(Table.Wanted)
-    def _wanted(self, wanted: Table.Wanted) -> None:
-        match wanted.row:
+    @on(Table.ActionRequested)
+    def _action_requested(self, request: Table.ActionRequested) -> None:
+        match request.row:
             case TypeNow():
-                self._wants.of_type(wanted.verb, wanted.row)
-            case Work():
-                self._wants.of_job(wanted.verb, wanted.row.attempt.id, wanted.row.attempt.job_type)
+                self._key_bindings.on_type(request.verb, request.row)
+            case RunningJob():
+                self._key_bindings.on_job(
+                    request.verb, request.row.attempt.id, request.row.attempt.job_type
+                )
             case WorkerNow():
-                self._wants.of_worker(wanted.verb, wanted.row)
-            case Failed():
-                self._wants.of_group(wanted.verb, wanted.row.group)
+                self._key_bindings.on_worker(request.verb, request.row)
+            case FailureRow():
+                self._key_bindings.on_group(request.verb, request.row.group)
             case _:
-                raise AssertionError(f"no pane shows {wanted.row!r}")
+                raise AssertionError(f"no pane shows {request.row!r}")
 
 
-def _types_at(worker: WorkerNow) -> list[str]:
-    """Return the types that a worker knows, and those of the jobs that it holds."""
-    return [*types_of(worker), *(one.job_type for one in worker.attempts)]
+def _types_of_worker(worker: WorkerNow) -> list[str]:
+    """Return the types that a worker runs, and those of the jobs that it holds."""
+    return [*types_of(worker), *(attempt.job_type for attempt in worker.attempts)]

@@ -1,4 +1,4 @@
-"""Pane: a table, or what to do when there is nothing in it."""
+"""Pane: a table, or a hint if the table is empty."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Pane(Vertical, Generic[Row]):
         yield self.hint
 
     def fill(self, rows: Sequence[Row], hint: str) -> None:
-        """Show the rows; if there are none, the hint."""
+        """Show the rows, or the hint if there are none."""
         self.table.fill(rows)
         self.hint.update("" if rows else hint)
         self.hint.display = not rows
 
 
 class Tab(Static):
-    """The name of a pane, to be clicked."""
+    """The name of a pane; a click shows the pane."""
 
     def __init__(self, number: int, title: str) -> None:
         super().__init__(classes="tab", markup=False)
@@ -44,7 +44,7 @@ class Tab(Static):
         self.show(None)
 
     def show(self, count: str | None) -> None:
-        """Write the name, with how many rows there are."""
+        """Show the name, with the number of rows."""
         self.update(f"{self._number} {self._title}" + (f" {count}" if count is not None else ""))
 
     async def on_click(self) -> None:

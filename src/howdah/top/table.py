@@ -1,9 +1,7 @@
-"""Table: rows that fit the width they have, and a cursor that stays on its row.
+"""Table: a table that fits its width, and whose cursor stays on its row.
 
-Comes before  table_types.py, table_running.py, table_workers.py, table_failures.py
-
-Cells are drawn anew with every look, but only those that changed are written. When rows come and
-go, the cursor follows the row it stood on.
+table_types.py, table_running.py, table_workers.py and table_failures.py build on it. Each fill
+formats all cells and writes those that changed. If rows come or go, the cursor follows its row.
 """
 
 from __future__ import annotations
@@ -18,30 +16,30 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import DataTable
 
-from howdah.top import words
+from howdah.top import formatting
 
 Row = TypeVar("Row")
-PADDING = 2  # columns around each cell
+PADDING = 2  # characters around each cell
 SCROLLBAR = 1
-ACTING = ("cancel", "requeue", "pause", "drain")  # verbs that change something
+CHANGING_VERBS = ("cancel", "requeue", "pause", "drain")  # verbs that change something
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: so wide, or taking a share of what the others leave."""
+    """A column: it has a fixed width, or a share of the width that the others leave."""
 
     title: str
     width: int = 0
     share: int = 0
     right: bool = False
-    wide: int = 0  # shown where the screen has so many columns
+    min_screen: int = 0  # shown on screens with at least so many characters per line
 
 
 class Table(DataTable[Text], Generic[Row]):
-    """A table of one kind of things."""
+    """A table of one kind of rows."""
 
     COLUMNS: ClassVar[tuple[Column, ...]]
-    # textual's tables scroll sideways with these; ours fit
+    # Textual scrolls sideways with these keys; our tables always fit
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,shift+tab", "screen.turn(-1)", "previous pane", show=False),
         Binding("right,tab", "screen.turn(1)", "Pane", key_display="tab"),
@@ -49,8 +47,8 @@ class Table(DataTable[Text], Generic[Row]):
         Binding("end", "scroll_bottom", show=False),
     ]
 
-    class Wanted(Message):
-        """A key was pressed over a row."""
+    class ActionRequested(Message):
+        """A key was pressed on a row."""
 
         def __init__(self, verb: str, row: object) -> None:
             super().__init__()
@@ -62,22 +60,22 @@ class Table(DataTable[Text], Generic[Row]):
         self._read_only = read_only
         self._by_key: dict[str, Row] = {}
         self._drawn: dict[str, list[Text]] = {}
-        self._fitted: list[tuple[Column, int]] = []
+        self._layout: list[tuple[Column, int]] = []
 
     def key(self, row: Row) -> str:
-        """Name a row for as long as it is there."""
+        """Return a key that identifies the row across polls."""
         raise NotImplementedError
 
     def cells(self, row: Row) -> dict[str, str | Text]:
-        """Say what stands in each column, by its title."""
+        """Return the content of each column by its title."""
         raise NotImplementedError
 
-    def drawn(self, row: Row, title: str, width: int) -> Text | None:
-        """Draw a cell that must know how wide it is."""
+    def draw_cell(self, row: Row, title: str, width: int) -> Text | None:
+        """Return a cell whose content depends on its width; None for any other cell."""
         return None
 
     @property
-    def chosen(self) -> Row | None:
+    def selected_row(self) -> Row | None:
         """The row under the cursor."""
         keys = list(self._by_key)
         return self._by_key[keys[self.cursor_row]] if self.cursor_row < len(keys) else None
@@ -91,34 +89,34 @@ class Table(DataTable[Text], Generic[Row]):
         self._draw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Neither offer nor take keys that change something where nothing may be changed."""
-        return not (self._read_only and action == "want" and parameters[0] in ACTING)
+        """Disable the keys that change something in a read-only view."""
+        return not (self._read_only and action == "request" and parameters[0] in CHANGING_VERBS)
 
-    def action_want(self, verb: str) -> None:
-        """Ask for something to be done with the row under the cursor."""
-        if (row := self.chosen) is not None:
-            self.post_message(self.Wanted(verb, row))
+    def action_request(self, verb: str) -> None:
+        """Request an action on the row under the cursor."""
+        if (row := self.selected_row) is not None:
+            self.post_message(self.ActionRequested(verb, row))
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         event.stop()
-        self.action_want("details")
+        self.action_request("details")
 
     def _draw(self) -> None:
         if not self.size.width:
             return
-        layout = fitted(self.COLUMNS, self.size.width - SCROLLBAR)
-        if layout != self._fitted:
-            self._fitted = layout
-            at = self.cursor_row
+        layout = fit_columns(self.COLUMNS, self.size.width - SCROLLBAR)
+        if layout != self._layout:
+            self._layout = layout
+            cursor = self.cursor_row
             self.clear(columns=True)
             for column, width in layout:
                 title = Text(column.title, justify="right" if column.right else "left")
                 self.add_column(title, width=width, key=column.title)
-            self._anew(self._cells(), at)
+            self._rewrite(self._cells(), cursor)
             return
         cells = self._cells()
         if list(cells) != list(self._drawn):
-            self._anew(cells, self.cursor_row)
+            self._rewrite(cells, self.cursor_row)
             return
         for key, row in cells.items():
             for (column, _), new, old in zip(layout, row, self._drawn[key], strict=True):
@@ -126,48 +124,48 @@ class Table(DataTable[Text], Generic[Row]):
                     self.update_cell(key, column.title, new)
         self._drawn = cells
 
-    def _anew(self, cells: dict[str, list[Text]], at: int) -> None:
-        """Write every row, the cursor on the one that it stood on."""
+    def _rewrite(self, cells: dict[str, list[Text]], cursor: int) -> None:
+        """Write every row again, and keep the cursor on its row."""
         before = list(self._drawn)
-        stood_on = before[at] if at < len(before) else None
+        selected = before[cursor] if cursor < len(before) else None
         self._drawn = cells
         top = self.scroll_y
         self.clear()
-        for key, row in cells.items():
-            self.add_row(*row, key=key)
+        for key, row_cells in cells.items():
+            self.add_row(*row_cells, key=key)
         keys = list(cells)
         if keys:
-            to = keys.index(stood_on) if stood_on in cells else min(at, len(keys) - 1)
-            self.move_cursor(row=to, scroll=False)
+            row = keys.index(selected) if selected in cells else min(cursor, len(keys) - 1)
+            self.move_cursor(row=row, scroll=False)
             self.scroll_to(y=top, animate=False, force=True)
 
     def _cells(self) -> dict[str, list[Text]]:
-        made: dict[str, list[Text]] = {}
+        cells: dict[str, list[Text]] = {}
         for key, row in self._by_key.items():
-            said = self.cells(row)
-            made[key] = [
-                self.drawn(row, column.title, width)
-                or _cell(said.get(column.title, ""), column, width)
-                for column, width in self._fitted
+            content = self.cells(row)
+            cells[key] = [
+                self.draw_cell(row, column.title, width)
+                or _cell(content.get(column.title, ""), column, width)
+                for column, width in self._layout
             ]
-        return made
+        return cells
 
 
-def _cell(said: str | Text, column: Column, width: int) -> Text:
-    made = words.cut(said, width) if isinstance(said, str) else said.copy()
-    made.truncate(width, overflow="ellipsis")
-    made.justify = "right" if column.right else "left"
-    return made
+def _cell(content: str | Text, column: Column, width: int) -> Text:
+    cell = formatting.cut(content, width) if isinstance(content, str) else content.copy()
+    cell.truncate(width, overflow="ellipsis")
+    cell.justify = "right" if column.right else "left"
+    return cell
 
 
-def fitted(columns: Sequence[Column], width: int) -> list[tuple[Column, int]]:
-    """Say which columns are shown in so much room, and how wide each is."""
-    shown = [column for column in columns if column.wide <= width + SCROLLBAR]
+def fit_columns(columns: Sequence[Column], width: int) -> list[tuple[Column, int]]:
+    """Return the columns that fit into the width, and the width of each."""
+    shown = [column for column in columns if column.min_screen <= width + SCROLLBAR]
     shares = sum(column.share for column in shown)
     left = width - sum(column.width + PADDING for column in shown)
-    made: list[tuple[Column, int]] = []
+    layout: list[tuple[Column, int]] = []
     for column in shown:
-        given = left * column.share // shares if column.share else 0
-        left, shares = left - given, shares - column.share
-        made.append((column, max(4, column.width + given)))
-    return made
+        extra = left * column.share // shares if column.share else 0
+        left, shares = left - extra, shares - column.share
+        layout.append((column, max(4, column.width + extra)))
+    return layout

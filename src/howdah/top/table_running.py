@@ -1,6 +1,6 @@
-"""Running: the jobs in workers' hands, the longest at work first, with their progress.
+"""Running: the jobs that workers hold, with their progress; the longest running first.
 
-Of a worker with very many jobs at once only the first are shown; `howdah jobs` lists all.
+Of a worker with very many jobs only the first are shown; `howdah jobs` lists all.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from howdah.observe import Attempt
 from howdah.observe.short_id import shortened
 from howdah.states import State
 from howdah.text.printable import one_line
-from howdah.top import words
-from howdah.top.heart import Seen
+from howdah.top import formatting
+from howdah.top.poller import Snapshot
 from howdah.top.table import Column, Table
 
 
 @dataclass(frozen=True)
-class Work:
-    """A job in a worker's hands."""
+class RunningJob:
+    """A job that a worker holds."""
 
     attempt: Attempt
     worker_id: str
     worker_alive: bool
-    at_work: timedelta | None
+    running_for: timedelta | None
 
 
-class RunningTable(Table[Work]):
+class RunningTable(Table[RunningJob]):
     """One row per job."""
 
     COLUMNS: ClassVar[tuple[Column, ...]] = (
@@ -41,56 +41,56 @@ class RunningTable(Table[Work]):
         Column("STAGE", share=4),
         Column("FOR", 5, right=True),
         Column("TRY", 3, right=True),
-        Column("WORKER", share=3, wide=110),
-        Column("ID", 36, wide=160),
+        Column("WORKER", share=3, min_screen=110),
+        Column("ID", 36, min_screen=160),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("c", "want('cancel')", "Cancel"),
-        Binding("p", "want('pause')", "Pause type"),
-        Binding("w", "want('why')", "Why"),
+        Binding("c", "request('cancel')", "Cancel"),
+        Binding("p", "request('pause')", "Pause type"),
+        Binding("w", "request('why')", "Why"),
         Binding("enter", "select_cursor", "Details"),
     ]
 
-    def key(self, row: Work) -> str:
+    def key(self, row: RunningJob) -> str:
         return str(row.attempt.id)
 
-    def cells(self, row: Work) -> dict[str, str | Text]:
-        one = row.attempt
-        lost = "" if row.worker_alive else words.WARN
+    def cells(self, row: RunningJob) -> dict[str, str | Text]:
+        attempt = row.attempt
+        lost = "" if row.worker_alive else formatting.WARN
         return {
-            "TYPE": one.job_type,
-            "JOB": Text(shortened(one.id), words.DIM),
-            "STAGE": _stage(one),
-            "FOR": words.age(row.at_work),
-            "TRY": Text(str(one.attempt), words.WARN if one.attempt > 1 else ""),
+            "TYPE": attempt.job_type,
+            "JOB": Text(shortened(attempt.id), formatting.DIM),
+            "STAGE": _stage(attempt),
+            "FOR": formatting.age(row.running_for),
+            "TRY": Text(str(attempt.attempt), formatting.WARN if attempt.attempt > 1 else ""),
             "WORKER": Text(one_line(row.worker_id), lost),
-            "ID": Text(str(one.id), words.DIM),
+            "ID": Text(str(attempt.id), formatting.DIM),
         }
 
-    def drawn(self, row: Work, title: str, width: int) -> Text | None:
-        return words.bar(row.attempt.progress, width) if title == "PROGRESS" else None
+    def draw_cell(self, row: RunningJob, title: str, width: int) -> Text | None:
+        return formatting.bar(row.attempt.progress, width) if title == "PROGRESS" else None
 
 
-def _stage(one: Attempt) -> str | Text:
-    if one.current_stage:
-        return one.current_stage
-    return Text("claimed" if one.status is State.CLAIMED else "", words.DIM)
+def _stage(attempt: Attempt) -> str | Text:
+    if attempt.current_stage:
+        return attempt.current_stage
+    return Text("claimed" if attempt.status is State.CLAIMED else "", formatting.DIM)
 
 
-def rows(seen: Seen) -> list[Work]:
-    """Return what is at work, the longest first."""
-    if seen.overview is None:
+def rows(snapshot: Snapshot) -> list[RunningJob]:
+    """Return the running jobs, the longest running first."""
+    if snapshot.overview is None:
         return []
-    now = seen.overview.at
-    work = [
-        Work(one, worker.id, worker.alive, now - since if since else None)
-        for worker in seen.workers
-        for one in worker.attempts
-        for since in [one.started_at or one.claimed_at]
+    now = snapshot.overview.at
+    running = [
+        RunningJob(attempt, worker.id, worker.alive, now - since if since else None)
+        for worker in snapshot.workers
+        for attempt in worker.attempts
+        for since in [attempt.started_at or attempt.claimed_at]
     ]
-    return sorted(work, key=lambda row: (_began(row.attempt, now), str(row.attempt.id)))
+    return sorted(running, key=lambda row: (_began(row.attempt, now), str(row.attempt.id)))
 
 
-def _began(one: Attempt, now: datetime) -> tuple[bool, datetime]:
-    """Order by the start; what is only claimed comes last."""
-    return one.started_at is None, one.started_at or now
+def _began(attempt: Attempt, now: datetime) -> tuple[bool, datetime]:
+    """Sort by the start; jobs that are only claimed come last."""
+    return attempt.started_at is None, attempt.started_at or now

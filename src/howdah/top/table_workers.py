@@ -1,4 +1,4 @@
-"""Workers: who is alive, how busy each is, and who fell silent."""
+"""Workers: which are alive, how busy each is, and which are silent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from howdah.observe import WorkerNow
-from howdah.top import words
+from howdah.top import formatting
 from howdah.top.table import Column, Table
 
 
@@ -22,12 +22,12 @@ class WorkersTable(Table[WorkerNow]):
         Column("HOLDS", 6, right=True),
         Column("BEAT", 5, right=True),
         Column("UP", 5, right=True),
-        Column("VERSION", 9, wide=100),
-        Column("HOST", share=1, wide=120),
-        Column("TYPES", share=2, wide=140),
+        Column("VERSION", 9, min_screen=100),
+        Column("HOST", share=1, min_screen=120),
+        Column("TYPES", share=2, min_screen=140),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("d", "want('drain')", "Drain"),
+        Binding("d", "request('drain')", "Drain"),
         Binding("enter", "select_cursor", "Details"),
     ]
 
@@ -42,8 +42,8 @@ class WorkersTable(Table[WorkerNow]):
             "STATE": state(row),
             "BUSY": f"{row.info.get('running', 0)}/{slots}" if slots is not None else "",
             "HOLDS": f"{row.holds:,}",
-            "BEAT": words.age(row.silent_for),
-            "UP": words.short(up),
+            "BEAT": formatting.age(row.silent_for),
+            "UP": formatting.short(up),
             "VERSION": str(row.info.get("version", "")),
             "HOST": str(row.info.get("host", "")),
             "TYPES": ", ".join(types_of(row)),
@@ -51,15 +51,15 @@ class WorkersTable(Table[WorkerNow]):
 
 
 def state(worker: WorkerNow) -> Text:
-    """Word how a worker is."""
+    """Return the state of a worker."""
     if not worker.beats:
-        return Text("foreign", words.WARN)
+        return Text("foreign", formatting.WARN)
     if not worker.alive:
-        return Text("silent", words.BAD)
-    return Text("draining", words.WARN) if worker.draining else Text("alive", words.GOOD)
+        return Text("silent", formatting.BAD)
+    return Text("draining", formatting.WARN) if worker.draining else Text("alive", formatting.GOOD)
 
 
 def types_of(worker: WorkerNow) -> list[str]:
-    """Return the types that a worker says it knows; a foreign one may say anything."""
-    said: Any = worker.info.get("job_types")
-    return [str(one) for one in said] if isinstance(said, list) else []  # pyright: ignore
+    """Return the types that a worker says it runs; a foreign worker may have stored anything."""
+    types: Any = worker.info.get("job_types")
+    return [str(name) for name in types] if isinstance(types, list) else []  # pyright: ignore

@@ -1,5 +1,5 @@
-"""Upkeep: a worker's share in promote, recover and prune.
+"""Upkeep: the part of a worker that promotes, recovers and prunes.
 
 upkeep.py    the loop that does one round after another
-next_due.py  when the next waiting job is due
+next_due.py  when the next scheduled job is due
 """

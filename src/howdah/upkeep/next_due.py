@@ -1,8 +1,8 @@
-"""Next due: when the next waiting job is due, as far as this worker was told.
+"""Next due: when this worker should promote jobs, as far as it knows.
 
-Three can tell. A producer says that a job waits, not until when: then somebody has to look. Another
-worker that looked says when the next one is due; it will see to that itself, so the others come
-a moment later, in case it is gone. And what this worker found out by its own look.
+It learns this in three ways. A producer reports that a job is scheduled, but not when: then a
+worker has to check. A worker that checked reports when the next job is due. That worker promotes
+it, so the others check a moment later, in case it is gone. This worker's own check is exact.
 """
 
 from __future__ import annotations
@@ -11,61 +11,60 @@ import random
 
 import msgspec
 
-SPREAD = 0.03  # seconds over which idle workers spread a look that a producer asked for
-SURE = 0.01  # seconds: an answer that comes sooner may be older than the question
-LATER = (0.01, 0.03)  # seconds that a worker gives to the one that promoted last
+SPREAD = 0.03  # seconds over which idle workers spread the check that a producer asked for
+ANSWER_DELAY = 0.01  # seconds: a report that comes sooner may be older than the producer's
+HEAD_START = (0.01, 0.03)  # seconds that other workers give to the one that checked last
 A_DAY = 86400.0
 
-_announcement = msgspec.json.Decoder(tuple[float | None, str])
+_report = msgspec.json.Decoder(tuple[float | None, str])
 
 
 class NextDue:
-    """When to look for jobs that are due; `now` is always the monotonic clock's."""
+    """When to check for due jobs; `now` is always the monotonic clock."""
 
     def __init__(self, worker_id: str) -> None:
         self._worker_id = worker_id
         self._at: float | None = None
-        self._asked: float | None = None  # when a producer said that a job waits
-        self._look: float = 0.0  # when to look because of that
+        self._asked_at: float | None = None  # when a producer reported a scheduled job
+        self._check_at: float = 0.0  # when to check because of that
 
     @property
     def at(self) -> float | None:
-        """When to look next; None: nothing is known to wait."""
-        if self._asked is None:
+        """When to check next; None: no scheduled job is known."""
+        if self._asked_at is None:
             return self._at
-        return self._look if self._at is None else min(self._at, self._look)
+        return self._check_at if self._at is None else min(self._at, self._check_at)
 
-    def heard(self, message: str, now: float) -> None:
-        """Take what was said on the channel; what cannot be read is a hint to look."""
+    def received(self, message: str, now: float) -> None:
+        """Take a message of the channel; one that cannot be read counts as a producer's."""
         try:
-            milliseconds, worker_id = _announcement.decode(message)
+            milliseconds, worker_id = _report.decode(message)
         except (msgspec.MsgspecError, ValueError, OverflowError):
-            self.ask(now)
+            self._ask(now)
             return
         if worker_id == self._worker_id:
             return
         wait = None if milliseconds is None else milliseconds / 1000
-        self._learn(wait, now, random.uniform(*LATER))  # noqa: S311 - spreads the workers, no more
-        if self._asked is not None and now >= self._asked + SURE:
-            self._asked = None
+        self._set(wait, now, random.uniform(*HEAD_START))  # noqa: S311 - only spreads the workers
+        if self._asked_at is not None and now >= self._asked_at + ANSWER_DELAY:
+            self._asked_at = None
 
-    def ask(self, now: float) -> None:
-        """A job waits, nobody knows until when."""
-        if self._asked is None:
-            self._asked = now
-            self._look = now + random.uniform(0, SPREAD)  # noqa: S311
+    def begin_check(self) -> None:
+        """Forget everything, because the check reads it; messages from now on count."""
+        self._at = self._asked_at = None
 
-    def looking(self) -> None:
-        """Forget what is known: what is heard from now on may be news."""
-        self._at = self._asked = None
+    def checked(self, wait: float | None, now: float) -> None:
+        """Take the result of this worker's own check: seconds until the next job is due."""
+        self._set(wait, now, 0.0)
 
-    def found(self, wait: float | None, now: float) -> None:
-        """Take the answer of an own look."""
-        self._learn(wait, now, 0.0)
+    def other_is_checking(self, now: float) -> None:
+        """Check again soon, unless the other worker's report comes first."""
+        self._set(HEAD_START[1], now, random.uniform(*HEAD_START))  # noqa: S311
 
-    def busy(self, now: float) -> None:
-        """Another worker was just looking: it tells us, or we look again."""
-        self._learn(LATER[1], now, random.uniform(*LATER))  # noqa: S311
+    def _ask(self, now: float) -> None:
+        if self._asked_at is None:
+            self._asked_at = now
+            self._check_at = now + random.uniform(0, SPREAD)  # noqa: S311
 
-    def _learn(self, wait: float | None, now: float, later: float) -> None:
-        self._at = None if wait is None else now + min(max(wait, 0.0), A_DAY) + later
+    def _set(self, wait: float | None, now: float, head_start: float) -> None:
+        self._at = None if wait is None else now + min(max(wait, 0.0), A_DAY) + head_start

@@ -1,31 +1,40 @@
 """Web: the dashboard of a queue, as an ASGI app and as `howdah web`.
 
-    app.py        puts the parts together: `dashboard(queue, access=…)`
-    answer.py     what every answer carries, also one that says no
-    gate.py       who may enter, and what a foreign page may not make them do
-    probes.py     whether it lives and can work, for everybody who asks
-    visitor.py    the mark of whom the gate let in; routes refuse without it
-    paths.py      where a request points to, read in one way for the gate and the routes
-    access/       ways to know who it is: a one-time link, a password, a proxy, your own app
-    desk.py       what every page stands on: the queue, the settings, the audit line
-    page.py       a page: what it looks up, how it is drawn, what it is called
-    live.py       a page that is left open is drawn again when it changed, and not too often
-    actions.py    what a person may do, one list for the pages and the API
-    bulk.py       the same on all jobs that match, as a job with its own progress
-    pages/        overview, jobs, job, failures, workers, types, health
-    api/          the same as JSON, described by OpenAPI
-    charts.py     how it was over time, as SVG
-    brief.py      one line that tells a job of a list from the others
-    last_frame.py where an error was raised
-    draw.py       words, numbers, times and JSON as HTML
+    app.py                 builds the app: `dashboard(queue, access=…)`
+    serve.py               runs it as a process
+    context.py             the queue, the settings and the audit line, for every request
+    auth_middleware.py     authentication, same origin, CSRF token, read-only
+    headers_middleware.py  security headers on every response, and the answer to a crash
+    access/                the ways to authenticate
+    visitor.py             marks an authenticated request; routes refuse one without the mark
+    paths.py               reads the path of a request, and builds URLs
+    request_body.py        reads bodies and forms with a limit
+    errors.py              every error as a page or as JSON
+    probes.py              `/healthz` and `/readyz`
+    page.py                a route that shows a page
+    pages/                 overview, jobs, job, failures, workers, types, health
+    live.py                sends an open page again when it changed, at a bounded cost
+    cache.py               shares query results between open pages
+    actions.py             what a user can do, for pages and API
+    bulk/                  an action on all jobs that match, as a job
+    api/                   the JSON API, with OpenAPI
+    filter_form.py         a filter as a form, as a URL and as a sentence
+    flash.py               one message on the next page
+    render.py              templates and the filters that they use
+    brief.py               the text that tells the jobs of a list apart
+    charts.py              charts over time as SVG
+    json_tree.py           JSON as a tree that can be folded
+    last_frame.py          the last frame of a traceback
+    redact.py              hides values under configured keys
+    timeline.py            the waits and attempts of a job as a bar
 
-Everything that is shown comes from `howdah.observe`, so no page can cost the database more than
-its time limit. Pages are drawn by the server and can be read without JavaScript.
+All data comes from `howdah.observe`, so every query has a time limit. The server renders the pages;
+they can be read without JavaScript.
 """
 
 from __future__ import annotations
 
-from howdah.web.access import Access, Mine, OneTimeLink, Password, TrustedHeader
+from howdah.web.access import Access, AppAccess, OneTimeLink, Password, TrustedHeader
 from howdah.web.app import dashboard
 
-__all__ = ["Access", "Mine", "OneTimeLink", "Password", "TrustedHeader", "dashboard"]
+__all__ = ["Access", "AppAccess", "OneTimeLink", "Password", "TrustedHeader", "dashboard"]

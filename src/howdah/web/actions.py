@@ -1,10 +1,7 @@
-"""Actions: what a person may do to a queue, one list for the pages and the API.
+"""Actions: what a user can do to a queue, for the pages and the API.
 
-Comes after  desk.py
-Comes before pages/, api/, bulk.py
-
-The gate has already made sure that whoever asks may act. Every action leaves an audit line with who
-did it, and says what it moved: a job that was not in a state for it stays as it is.
+The auth middleware has already checked the user. Every action writes an audit line and returns what
+it changed. A job whose state does not allow the action stays as it is.
 """
 
 from __future__ import annotations
@@ -17,21 +14,22 @@ from uuid import UUID
 
 import msgspec
 
-from howdah import enqueue as room
-from howdah import observe, payload
+from howdah import enqueue as drafts
+from howdah import payload
 from howdah.client.queue import Queue
 from howdah.errors import BadInput
 from howdah.job import Draft
-from howdah.observe.wording import jobs
 from howdah.states import State
-from howdah.web.desk import Desk
+from howdah.store import steer
+from howdah.text.wording import jobs
+from howdah.web.context import DashboardContext
 
-OURS = "howdah."  # job types that begin like this are ours
-_exact = msgspec.json.Encoder(decimal_format="number")
+RESERVED_PREFIX = "howdah."  # of howdah's own job types
+_encoder = msgspec.json.Encoder(decimal_format="number")
 
 
 class Action(StrEnum):
-    """What can be done to jobs; the value is its name in a URL."""
+    """An action on jobs; the value is its name in a URL."""
 
     CANCEL = "cancel"
     REQUEUE = "requeue"
@@ -52,20 +50,24 @@ _DONE = {
 
 
 async def on_jobs(
-    desk: Desk, who: str, action: Action, ids: Sequence[UUID], priority: int | None = None
+    context: DashboardContext,
+    who: str,
+    action: Action,
+    ids: Sequence[UUID],
+    priority: int | None = None,
 ) -> dict[UUID, UUID]:
-    """Do something to jobs; returns those that it moved, and for a clone the new job."""
-    moved = await move(desk.queue, who, action, ids, priority)
+    """Do an action to jobs; returns the jobs that changed, each with its clone or itself."""
+    moved = await move(context.queue, who, action, ids, priority)
     on = str(ids[0]) if len(ids) == 1 else jobs(len(ids))
     facts = {} if priority is None else {"priority": priority}
-    desk.note(who, action, on, moved=len(moved), **facts)
+    context.audit(who, action, on, moved=len(moved), **facts)
     return moved
 
 
 async def move(
     queue: Queue, who: str, action: Action, ids: Sequence[UUID], priority: int | None = None
 ) -> dict[UUID, UUID]:
-    """Do it, without an audit line of its own."""
+    """Do an action to jobs, without an audit line."""
     store = queue.store
     match action:
         case Action.CANCEL:
@@ -73,20 +75,20 @@ async def move(
         case Action.REQUEUE:
             moved = await queue.requeue(ids)
         case Action.RUN_NOW:
-            moved = await observe.run_now(store, ids)
+            moved = await steer.run_now(store, ids)
         case Action.DELETE:
-            moved = await observe.delete(store, ids)
+            moved = await steer.delete(store, ids)
         case Action.CLONE:
-            return await observe.clone(store, ids)
+            return await steer.clone(store, ids)
         case Action.REPRIORITISE:
             if priority is None:
-                raise BadInput("say which priority the jobs shall have")
-            moved = await observe.reprioritise(store, ids, priority)
+                raise BadInput("no priority was given: say which priority the jobs get")
+            moved = await steer.reprioritise(store, ids, priority)
     return {id: id for id in moved}
 
 
 async def enqueue(
-    desk: Desk,
+    context: DashboardContext,
     who: str,
     job_type: str,
     data: dict[str, Any],
@@ -95,15 +97,17 @@ async def enqueue(
     delay: timedelta | None = None,
     max_attempts: int | None = None,
 ) -> UUID:
-    """Hand over a job by the name of its type; returns its id.
+    """Enqueue a job by the name of its type; returns its id.
 
-    A Decimal in the payload is a number with more digits than a float can hold: it keeps them.
+    A number with more digits than a float can hold is a Decimal, so it keeps them.
     """
-    if job_type.startswith(OURS):
-        raise BadInput(f"job types that begin with {OURS} are howdah's own")
-    draft = _draft(desk.queue, job_type, data, priority, delay, max_attempts)
-    await desk.queue.enqueue_many([draft])
-    desk.note(who, "enqueue", str(draft.id), job_type=job_type)
+    if job_type.startswith(RESERVED_PREFIX):
+        raise BadInput(
+            f"job types that begin with {RESERVED_PREFIX} are reserved: choose another name"
+        )
+    draft = _draft(context.queue, job_type, data, priority, delay, max_attempts)
+    await context.queue.enqueue_many([draft])
+    context.audit(who, "enqueue", str(draft.id), job_type=job_type)
     return draft.id
 
 
@@ -115,8 +119,8 @@ def _draft(
     delay: timedelta | None,
     max_attempts: int | None,
 ) -> Draft:
-    text = _exact.encode(data).decode()
-    if job_type in queue.handlers:  # whose function says what its numbers are
+    text = _encoder.encode(data).decode()
+    if job_type in queue.handlers:  # the handler knows the types of its arguments
         return queue.draft(
             job_type,
             msgspec.json.decode(text),
@@ -124,8 +128,8 @@ def _draft(
             delay=delay,
             max_attempts=max_attempts,
         )
-    payload.encode(data, f"the payload of {job_type!r}")  # refuses what cannot be kept
-    return room.draft(
+    payload.encode(data, f"the payload of {job_type!r}")  # refuses what cannot be stored
+    return drafts.draft(
         job_type,
         text,
         priority=priority,
@@ -134,36 +138,39 @@ def _draft(
     )
 
 
-async def pause(desk: Desk, who: str, job_type: str, reason: str | None = None) -> bool:
-    """Let no worker claim jobs of a type; returns whether it was not paused before."""
-    changed = await observe.pause(desk.store, job_type, reason, who)
-    desk.note(who, "pause", job_type, changed=changed)
+async def pause(
+    context: DashboardContext, who: str, job_type: str, reason: str | None = None
+) -> bool:
+    """Pause a type; returns whether that changed anything."""
+    changed = await steer.pause(context.store, job_type, reason, who)
+    context.audit(who, "pause", job_type, changed=changed)
     return changed
 
 
-async def resume(desk: Desk, who: str, job_type: str) -> bool:
-    """Let jobs of a type be claimed again; returns whether it was paused."""
-    changed = await observe.resume(desk.store, job_type)
-    desk.note(who, "resume", job_type, changed=changed)
+async def resume(context: DashboardContext, who: str, job_type: str) -> bool:
+    """Resume a type; returns whether that changed anything."""
+    changed = await steer.resume(context.store, job_type)
+    context.audit(who, "resume", job_type, changed=changed)
     return changed
 
 
-async def drain(desk: Desk, who: str, worker_id: str) -> bool:
-    """Ask a worker to end its jobs and leave; returns whether it is alive to hear it."""
-    heard = await observe.drain(desk.store, worker_id)
-    desk.note(who, "drain", worker_id, heard=heard)
+async def drain(context: DashboardContext, who: str, worker_id: str) -> bool:
+    """Ask a worker to end its jobs and stop; returns whether it is alive."""
+    heard = await steer.drain(context.store, worker_id)
+    context.audit(who, "drain", worker_id, heard=heard)
     return heard
 
 
-def told(action: Action, moved: int, asked: int) -> str:
-    """Say what an action did, for people."""
+def result_sentence(action: Action, moved: int, selected: int) -> str:
+    """Describe the result of an action."""
     done = f"{jobs(moved)} {_DONE[action]}" if moved else f"No job was {_DONE[action]}"
-    left = asked - moved
-    if not left:
+    unchanged = selected - moved
+    if not unchanged:
         return f"{done}."
-    return f"{done}; {jobs(left)} {'was' if left == 1 else 'were'} not in a state for it."
+    were = "was" if unchanged == 1 else "were"
+    return f"{done}; {jobs(unchanged)} {were} in a state that does not allow it."
 
 
-def not_now(action: Action, status: State) -> str:
-    """Say why an action did nothing to a job, for people."""
+def wrong_state_sentence(action: Action, status: State) -> str:
+    """Describe why an action did not change a job."""
     return f"the job is {status}, so it cannot be {_DONE[action]}"

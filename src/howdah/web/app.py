@@ -1,8 +1,8 @@
-"""App: the dashboard as an ASGI app, to be served by itself or mounted in another.
+"""App: the dashboard as an ASGI app, to serve alone or to mount in another app.
 
-from howdah.web import Mine, dashboard
+from howdah.web import AppAccess, dashboard
 
-app.mount("/queue", dashboard(queue, access=Mine(lambda request: request.user.name)))
+app.mount("/queue", dashboard(queue, access=AppAccess(lambda request: request.user.name)))
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from starlette.staticfiles import StaticFiles
 from howdah.client.queue import Queue
 from howdah.errors import HowdahError
 from howdah.metrics.prometheus import CONTENT_TYPE, prometheus
-from howdah.web import api, bulk, pages, refusal
-from howdah.web.access import Access, Password, Seats
+from howdah.web import api, bulk, errors, pages
+from howdah.web.access import Access, Password, Sessions
 from howdah.web.access.client import Proxies
 from howdah.web.access.throttle import Throttle
-from howdah.web.answer import Answers
-from howdah.web.desk import Desk, Settings, desk_of
-from howdah.web.gate import Gate, checked_token
+from howdah.web.auth_middleware import AuthMiddleware, checked_token
+from howdah.web.context import DashboardContext, Settings, context_of
+from howdah.web.headers_middleware import HeadersMiddleware
 from howdah.web.live import Live
 from howdah.web.probes import Probes
-from howdah.web.visitor import closed
+from howdah.web.visitor import require_visitor
 
 TOKEN = "HOWDAH_WEB_TOKEN"  # noqa: S105 - the name of a variable
 SECRET = "HOWDAH_WEB_SECRET"  # noqa: S105
@@ -53,11 +53,11 @@ def dashboard(
 ) -> Starlette:
     """Make the dashboard of a queue.
 
-    `access` says who may enter: there is no default. Values under the payload keys in `redact` are
-    never shown. A look may take the database as long as `within`. `token` (HOWDAH_WEB_TOKEN) lets
-    programs in with `Authorization: Bearer …`; several processes that serve one dashboard need one
-    `secret` (HOWDAH_WEB_SECRET). `hosts` are the names that a request may call this server.
-    `proxies` are the proxies whose X-Forwarded-For says where a request comes from.
+    `access` authenticates users; it has no default. Values under the payload keys in `redact` are
+    never shown. `within` is the time limit of a database query. Programs authenticate with `token`
+    (HOWDAH_WEB_TOKEN), as `Authorization: Bearer …`. Several processes that serve one dashboard
+    need a common `secret` (HOWDAH_WEB_SECRET). `hosts` are the accepted names in the Host header.
+    `proxies` are the proxies whose X-Forwarded-For is trusted.
     """
     settings = Settings(
         read_only=read_only,
@@ -66,26 +66,33 @@ def dashboard(
         title=title,
     )
     bound_to = access.credential if isinstance(access, Password) else ""
-    seats = Seats(secret or os.environ.get(SECRET), bound_to=bound_to)
-    doors = list(access.doors(seats))
+    sessions = Sessions(secret or os.environ.get(SECRET), bound_to=bound_to)
+    login_routes = list(access.login_routes(sessions))
     probes = Probes(queue, within).routes()
-    public = [*probes, *doors, Mount("/static", StaticFiles(packages=[("howdah.web", "static")]))]
-    shown = pages.all_pages()
+    public = [
+        *probes,
+        *login_routes,
+        Mount("/static", StaticFiles(packages=[("howdah.web", "static")])),
+    ]
+    all_pages = pages.all_pages()
     private: list[Route] = [
-        *shown,
+        *all_pages,
         *pages.all_actions(),
-        Live(shown).route,
+        Live(all_pages).route,
         *api.routes(),
         Route("/metrics", _metrics, methods=["GET"]),
     ]
     app = Starlette(
-        routes=[*public, *map(closed, private)],  # what is public comes first: see gate.py
+        routes=[
+            *public,
+            *map(require_visitor, private),
+        ],  # public ones first: see auth_middleware.py
         middleware=[
-            Middleware(Answers),
+            Middleware(HeadersMiddleware),
             Middleware(
-                Gate,
+                AuthMiddleware,
                 access=access,
-                seats=seats,
+                sessions=sessions,
                 read_only=read_only,
                 token=checked_token(token or os.environ.get(TOKEN)),
                 hosts=hosts,
@@ -94,32 +101,37 @@ def dashboard(
                 proxies=Proxies(proxies),
                 throttle=Throttle(),
             ),
-            Middleware(bulk.LeftBehind),
+            Middleware(bulk.ResumeBulkJobs),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
         exception_handlers={
-            HowdahError: refusal.on_howdah_error,
-            refusal.HTTPException: refusal.on_http_error,
+            HowdahError: errors.on_howdah_error,
+            errors.HTTPException: errors.on_http_error,
         },
         lifespan=_lifespan,
     )
-    app.state.desk = Desk(queue, settings, seats.secret)
+    app.state.context = DashboardContext(queue, settings, sessions.secret)
     app.state.login = next(
-        (door.path for door in doors if isinstance(door, Route) and door.path == "/login"), None
+        (
+            route.path
+            for route in login_routes
+            if isinstance(route, Route) and route.path == "/login"
+        ),
+        None,
     )
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncGenerator[None]:
-    """Let go of a bulk job when the app stops; what is mounted in another app is not told."""
+    """Hand back a running bulk job when the app stops. A mounted app never runs this."""
     try:
         yield
     finally:
-        await bulk.hands_of(app.state.desk).stop()
+        await bulk.runner_of(app.state.context).stop()
 
 
 async def _metrics(request: Request) -> Response:
-    desk = desk_of(request)
-    text = await prometheus(desk.store, within=desk.within)
+    context = context_of(request)
+    text = await prometheus(context.store, within=context.within)
     return PlainTextResponse(text, headers={"content-type": CONTENT_TYPE})

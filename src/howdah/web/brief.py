@@ -1,10 +1,7 @@
-"""Brief: one line that tells a job of a list from the others: its label, or its payload in short.
+"""Brief: a short text that tells the jobs of a list apart: the label, or the payload in short.
 
-Comes after  observe/brief.py  which reads it
-Comes before pages/jobs.py
-
-Somebody enqueued the payload, and some worker wrote the label: the line is bounded, on one line,
-without unseen characters, and hidden fields stay hidden. It is escaped where it is drawn.
+Payload and label come from other programs. So the text has a maximum length, is one line without
+invisible characters, and hides redacted fields. The template escapes it.
 """
 
 from __future__ import annotations
@@ -18,37 +15,38 @@ import msgspec
 from howdah.observe.brief import Brief
 from howdah.text.labels import fill_label
 from howdah.text.printable import one_line
+from howdah.text.wording import shorten
 from howdah.web import json_tree
 from howdah.web.redact import redacted
 
-LONGEST = 240  # characters of a line
+LONGEST = 240  # characters of the text
 VALUE = 60  # of one value in it
 DEPTH = 3  # levels of a payload
 CUT = "…"
 
 
-class Line(msgspec.Struct, frozen=True):
-    """What the list shows of one job's payload."""
+class BriefText(msgspec.Struct, frozen=True):
+    """The text that the list shows for one job."""
 
     text: str
-    payload: str  # in short; the same as the text where there is no label
+    payload: str  # in short; the same as the text if there is no label
 
 
-def line(brief: Brief | None, hidden: frozenset[str]) -> Line:
-    """Word what tells a job apart; never raises, whatever the payload and the label are."""
+def brief_text(brief: Brief | None, hidden: frozenset[str]) -> BriefText:
+    """Format the text of a job; never raises, whatever the payload and the label are."""
     if brief is None:
-        return Line("", "")
+        return BriefText("", "")
     value = redacted(json_tree.read(brief.data), hidden)
     if not isinstance(value, dict):
-        return Line(CUT, CUT)
+        return BriefText(CUT, CUT)
     fields = cast("dict[str, Any]", value)
-    payload = _cut(", ".join(_fields(fields, 0)), LONGEST)
-    return Line(_label(brief.label, fields) or payload, payload)
+    payload = shorten(", ".join(_fields(fields, 0)), LONGEST)
+    return BriefText(_label(brief.label, fields) or payload, payload)
 
 
 def _label(label: str | None, fields: Mapping[str, Any]) -> str:
     filled = fill_label(label, {name: _clean(value) for name, value in fields.items()})
-    return _cut(one_line(filled or ""), LONGEST)
+    return shorten(one_line(filled or ""), LONGEST)
 
 
 def _clean(value: Any) -> Any:
@@ -64,17 +62,13 @@ def _short(value: Any, depth: int) -> str:
         return _text(value)
     if isinstance(value, dict) and value:
         inner = _fields(cast("dict[str, Any]", value), depth) if depth < DEPTH else [CUT]
-        return f"{{{_cut(', '.join(inner), VALUE)}}}"
+        return f"{{{shorten(', '.join(inner), VALUE)}}}"
     if isinstance(value, list) and value:
         items = cast("list[Any]", value)
         inner = [_short(item, depth + 1) for item in items[:VALUE]] if depth < DEPTH else [CUT]
-        return f"[{_cut(', '.join(inner), VALUE)}]"
+        return f"[{shorten(', '.join(inner), VALUE)}]"
     return json.dumps(value) if isinstance(value, bool | dict | list | None) else CUT
 
 
-def _text(said: str) -> str:
-    return _cut(one_line(said[:LONGEST]), VALUE)
-
-
-def _cut(said: str, most: int) -> str:
-    return said if len(said) <= most else said[: most - 1] + CUT
+def _text(value: str) -> str:
+    return shorten(one_line(value[:LONGEST]), VALUE)

@@ -1,11 +1,8 @@
-"""Charts: how a queue did over time, as inline SVG that needs no script.
+"""Charts: a queue over time as inline SVG, without a script.
 
-Comes after  observe/over_time.py
-Comes before pages/, templates/parts/charts.html
-
-Lines are told apart by colour, by dashes and by a label at their end. Where no worker was there the
-line has a gap, and the ground is shaded. Times are on a logarithmic scale: p50 and p99 often differ
-a hundredfold, and both must be readable. All is sent again with each drawing, so paths are short.
+Lines differ in colour, dashes and the label at their end. Where no worker was running, a line has a
+gap and the background is shaded. Durations have a logarithmic scale, because p50 and p99 often
+differ a hundredfold. The paths are short, because live updates send them again.
 """
 
 from __future__ import annotations
@@ -18,19 +15,17 @@ import msgspec
 from markupsafe import Markup, escape
 
 from howdah.observe import OverTime, Point, Range
-from howdah.web.draw import length as short_length
+from howdah.web.render import length as short_length
 
 Value = float | None
-_Parts = list[list[tuple[int, float]]]  # of a line: which points, and their values
+_Parts = list[list[tuple[int, float]]]  # of a line: (point number, value)
 
 WIDTH, HEIGHT = 400, 150
 LEFT, RIGHT, TOP, BOTTOM = 46, 322, 12, 124  # of the plot
 APART = 14  # between two labels at the ends of lines
-BRIDGED: dict[Range, int] = {
-    Range.HOUR: 2
-}  # steps between two points that a line still joins; else 1
-LATE = 4  # points at the end that may be unknown because they are not folded yet
-SHORTEST = 1e-5  # seconds, at the foot of a scale of times
+BRIDGED: dict[Range, int] = {Range.HOUR: 2}  # steps between two points that a line joins; else 1
+LATE = 4  # newest points that may be unknown because they are not added up yet
+SHORTEST = 1e-5  # seconds, the smallest value of a duration scale
 TICKS_OF_TIME: dict[float, str] = {
     1e-5: "0.01 ms",
     1e-4: "0.1 ms",
@@ -54,64 +49,64 @@ AGO: dict[Range, tuple[str, ...]] = {
 
 
 class Series(msgspec.Struct, frozen=True):
-    """One line; None where nothing is known."""
+    """One line; None where the value is unknown."""
 
     css: str
     values: list[Value]
-    name: str = ""  # stands at its end where there are several
+    name: str = ""  # label at its end, if there are several lines
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """Where a value stands between the foot of a plot (0) and its head (1)."""
+    """Maps a value to a height between 0 (bottom) and 1 (top)."""
 
     ticks: list[float]
     share: Callable[[float], float]
 
 
 class Chart(msgspec.Struct, frozen=True, kw_only=True):
-    """One chart with its words."""
+    """One chart with its texts."""
 
     id: str
     title: str
     unit: str
-    most: str  # the largest value, and when it was
+    most: str  # the largest value and its time
     svg: Markup
 
 
-class _Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a chart shows."""
+class _ChartSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a chart."""
 
     id: str
     title: str
     unit: str
     series: list[Series]
-    word: Callable[[float], str]
-    times: bool = False  # on a logarithmic scale
-    whole: bool = False  # has no halves
+    format: Callable[[float], str]
+    durations: bool = False  # with a logarithmic scale
+    whole: bool = False  # ticks are whole numbers
 
 
 # ── the five charts ──
 
 
 def charts(seen: OverTime) -> list[Chart]:
-    """Draw throughput, failures, who waits, and how long attempts waited and ran."""
-    return [_chart(plan, seen) for plan in _plans(seen.points)]
+    """Draw throughput, failures, waiting jobs, pickup and run times."""
+    return [_chart(spec, seen) for spec in _specs(seen.points)]
 
 
-def _plans(points: Sequence[Point]) -> list[_Plan]:
+def _specs(points: Sequence[Point]) -> list[_ChartSpec]:
     done = [point.per_minute(point.completed) for point in points]
     lost = [[p.per_minute(p.failed) for p in points], [p.per_minute(p.retried) for p in points]]
     by_done, per_done = _unit(done)
     by_lost, per_lost = _unit([*lost[0], *lost[1]])
     return [
-        _Plan(
+        _ChartSpec(
             id="throughput",
             title="Throughput",
             unit=f"completed per {per_done}",
             series=[Series("one", _times(done, by_done))],
-            word=compact,
+            format=compact,
         ),
-        _Plan(
+        _ChartSpec(
             id="failures",
             title="Failed attempts",
             unit=f"per {per_lost}",
@@ -119,14 +114,14 @@ def _plans(points: Sequence[Point]) -> list[_Plan]:
                 Series("bad", _times(lost[0], by_lost), "failed"),
                 Series("again", _times(lost[1], by_lost), "retried"),
             ],
-            word=compact,
+            format=compact,
         ),
-        _Plan(
+        _ChartSpec(
             id="waiting",
             title="Waiting",
             unit="jobs in line",
             series=[Series("one", [None if p.waiting is None else p.waiting.jobs for p in points])],
-            word=compact,
+            format=compact,
             whole=True,
         ),
         _latency("pickup", "Pickup", "from due to started", [point.pickup for point in points]),
@@ -134,25 +129,25 @@ def _plans(points: Sequence[Point]) -> list[_Plan]:
     ]
 
 
-def _latency(id: str, title: str, unit: str, times: Iterable[msgspec.Struct]) -> _Plan:
-    found = list(times)
+def _latency(id: str, title: str, unit: str, times: Iterable[msgspec.Struct]) -> _ChartSpec:
+    structs = list(times)
 
     def of(name: str) -> list[Value]:
-        known: list[timedelta | None] = [getattr(one, name) for one in found]
-        return [None if one is None else max(one.total_seconds(), SHORTEST) for one in known]
+        known: list[timedelta | None] = [getattr(times, name) for times in structs]
+        return [None if time is None else max(time.total_seconds(), SHORTEST) for time in known]
 
-    return _Plan(
+    return _ChartSpec(
         id=id,
         title=title,
         unit=unit,
         series=[Series("p50", of("p50"), "p50"), Series("p99", of("p99"), "p99")],
-        word=_length,
-        times=True,
+        format=_length,
+        durations=True,
     )
 
 
 def _unit(per_minute: Sequence[Value]) -> tuple[float, str]:
-    """Choose in which time to tell a rate, so that its numbers are neither tiny nor huge."""
+    """Choose the unit of a rate, so that its numbers are neither tiny nor huge."""
     most = max((value for value in per_minute if value is not None), default=0.0)
     if not most:
         return 1.0, "minute"
@@ -163,11 +158,11 @@ def _times(values: Iterable[Value], factor: float) -> list[Value]:
     return [None if value is None else value * factor for value in values]
 
 
-# ── words ──
+# ── text ──
 
 
 def compact(value: float) -> str:
-    """Word a number in a few characters: 0.02, 7, 4.2k, 1.2M."""
+    """Format a number in a few characters: 0.02, 7, 4.2k, 1.2M."""
     for size, sign in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size * 0.9995:
             return f"{_three(value / size)}{sign}"
@@ -175,7 +170,7 @@ def compact(value: float) -> str:
 
 
 def _three(value: float) -> str:
-    """Write a number below 1000 with two or three digits."""
+    """Format a number below 1000 with two or three digits."""
     if value >= 99.95:
         return f"{value:.0f}"
     if value >= 9.95:
@@ -190,7 +185,7 @@ def _length(seconds: float) -> str:
 
 
 def _ago(seen: OverTime, n: int) -> str:
-    """Say about how long ago a point was."""
+    """Format how long ago a point was."""
     minutes = max(1, round((seen.at - seen.points[n].at - seen.step / 2) / timedelta(minutes=1)))
     if minutes < 100:
         return f"{minutes} min ago"
@@ -200,57 +195,57 @@ def _ago(seen: OverTime, n: int) -> str:
 # ── drawing ──
 
 
-def _chart(plan: _Plan, seen: OverTime) -> Chart:
-    known = [value for one in plan.series for value in one.values if value is not None]
+def _chart(spec: _ChartSpec, seen: OverTime) -> Chart:
+    known = [value for series in spec.series for value in series.values if value is not None]
     watched = any(point.minutes for point in seen.points)
-    nothing = "no attempt ended" if plan.times and watched else "nothing was measured yet"
+    nothing = "no attempt ended" if spec.durations and watched else "nothing was measured yet"
     scale = None
     body = Markup('<text class="none" x="{}" y="{}">{}</text>').format(
         (LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, nothing
     )
     if known:
-        scale = log_scale(known) if plan.times else linear_scale(max(known), plan.whole)
-        body = Markup("").join(_body(plan, scale, seen))
-    most = _most(plan, seen)
-    said = [*_newest(plan, seen), most] if known else [nothing]
-    head = f"{plan.title}, {plan.unit}, last {seen.range}: {', '.join(said)}"
+        scale = log_scale(known) if spec.durations else linear_scale(max(known), spec.whole)
+        body = Markup("").join(_body(spec, scale, seen))
+    most = _most(spec, seen)
+    texts = [*_newest(spec, seen), most] if known else [nothing]
+    head = f"{spec.title}, {spec.unit}, last {seen.range}: {', '.join(texts)}"
     svg = Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}{}{}</svg>'
-    ).format(WIDTH, HEIGHT, head, _gaps(plan, seen), _axes(plan, scale, seen.range), body)
-    return Chart(id=plan.id, title=plan.title, unit=plan.unit, most=most, svg=svg)
+    ).format(WIDTH, HEIGHT, head, _gaps(spec, seen), _axes(spec, scale, seen.range), body)
+    return Chart(id=spec.id, title=spec.title, unit=spec.unit, most=most, svg=svg)
 
 
-def _newest(plan: _Plan, seen: OverTime) -> Iterable[str]:
-    for one in plan.series:
-        known = [n for n, value in enumerate(one.values) if value is not None]
+def _newest(spec: _ChartSpec, seen: OverTime) -> Iterable[str]:
+    for series in spec.series:
+        known = [n for n, value in enumerate(series.values) if value is not None]
         if known:
-            yield f"{one.name or 'newest'} {_said(plan, one, known[-1], seen)}"
+            yield f"{series.name or 'newest'} {_value_text(spec, series, known[-1], seen)}"
 
 
-def _most(plan: _Plan, seen: OverTime) -> str:
-    """Word the largest value of all lines, the newest of equals."""
-    found = [
+def _most(spec: _ChartSpec, seen: OverTime) -> str:
+    """Format the largest value of all lines, the newest of equals."""
+    values = [
         (value, n, number)
-        for number, one in enumerate(plan.series)
-        for n, value in enumerate(one.values)
+        for number, series in enumerate(spec.series)
+        for n, value in enumerate(series.values)
         if value is not None
     ]
-    if not found:
+    if not values:
         return "\u2013"
-    most, n, number = max(found)
+    most, n, number = max(values)
     if not most:
         return "none"
-    one = plan.series[number]
-    name = f"{one.name} " if one.name else ""
-    return f"most: {name}{_said(plan, one, n, seen)}, {_ago(seen, n)}"
+    series = spec.series[number]
+    name = f"{series.name} " if series.name else ""
+    return f"most: {name}{_value_text(spec, series, n, seen)}, {_ago(seen, n)}"
 
 
-def _said(plan: _Plan, one: Series, n: int, seen: OverTime) -> str:
-    """Word one value; a plus says that there were more than were counted."""
-    value, waiting = one.values[n], seen.points[n].waiting
+def _value_text(spec: _ChartSpec, series: Series, n: int, seen: OverTime) -> str:
+    """Format one value; a plus means that there were more than were counted."""
+    value, waiting = series.values[n], seen.points[n].waiting
     assert value is not None
-    more = plan.id == "waiting" and waiting is not None and waiting.more
-    return f"{plan.word(value)}{'+' if more else ''}"
+    more = spec.id == "waiting" and waiting is not None and waiting.more
+    return f"{spec.format(value)}{'+' if more else ''}"
 
 
 def _x(n: float, of: int) -> float:
@@ -262,7 +257,7 @@ def _y(value: float, scale: Scale) -> float:
 
 
 def linear_scale(most: float, whole: bool = False) -> Scale:
-    """Go from 0 to a round number above all values, in a few round steps."""
+    """Scale from 0 to a round number above all values, in a few round steps."""
     if most <= 0:
         return Scale([0.0, 1.0], lambda value: value)
     size = 10.0 ** math.floor(math.log10(most))
@@ -273,7 +268,7 @@ def linear_scale(most: float, whole: bool = False) -> Scale:
 
 
 def log_scale(known: Sequence[float]) -> Scale:
-    """Go from a round time below all values to one above them, each tick several times the last."""
+    """Scale from a round duration below all values to one above, logarithmic."""
     low, high, every = min(known), max(known), list(TICKS_OF_TIME)
     first = max((n for n, tick in enumerate(every) if tick <= low), default=0)
     last = next((n for n, tick in enumerate(every) if tick >= high), len(every) - 1)
@@ -284,7 +279,7 @@ def log_scale(known: Sequence[float]) -> Scale:
     return Scale(shown, lambda value: (math.log(max(value, SHORTEST)) - foot) / whole)
 
 
-def _axes(plan: _Plan, scale: Scale | None, range: Range) -> Markup:
+def _axes(spec: _ChartSpec, scale: Scale | None, range: Range) -> Markup:
     parts: list[Markup] = []
     for tick in scale.ticks if scale else [0.0]:
         y = _y(tick, scale) if scale else BOTTOM
@@ -292,26 +287,26 @@ def _axes(plan: _Plan, scale: Scale | None, range: Range) -> Markup:
         if scale:
             parts.append(
                 Markup('<text class="y" x="{}" y="{:.1f}">{}</text>').format(
-                    LEFT - 5, y + 4, plan.word(tick)
+                    LEFT - 5, y + 4, spec.format(tick)
                 )
             )
     ago = AGO[range]
-    for n, said in enumerate(ago):
+    for n, text in enumerate(ago):
         x = LEFT + (RIGHT - LEFT) * n / (len(ago) - 1)
         parts.append(
             Markup('<text class="x{}" x="{:.0f}" y="{}">{}</text>').format(
-                " first" if n == 0 else "", x, HEIGHT - 8, said
+                " first" if n == 0 else "", x, HEIGHT - 8, text
             )
         )
     return Markup("").join(parts)
 
 
-def _gaps(plan: _Plan, seen: OverTime) -> Markup:
-    """Shade the times in which nobody was there to measure, or to count."""
-    waits = plan.id == "waiting"
+def _gaps(spec: _ChartSpec, seen: OverTime) -> Markup:
+    """Shade the times in which nothing was measured or counted."""
+    waits = spec.id == "waiting"
     unknown = [point.waiting is None if waits else point.completed is None for point in seen.points]
-    told = "not counted" if waits else "no worker was running"
-    wide = (RIGHT - LEFT) / len(unknown)
+    reason = "not counted" if waits else "no worker was running"
+    width = (RIGHT - LEFT) / len(unknown)
     parts: list[Markup] = []
     for first, past in _runs(unknown):
         if past - first < BRIDGED.get(seen.range, 1) or (
@@ -322,14 +317,14 @@ def _gaps(plan: _Plan, seen: OverTime) -> Markup:
             Markup(
                 '<path class="gap" d="M{:.1f} {}H{:.1f}V{}H{:.1f}z"><title>{}</title></path>'
             ).format(
-                LEFT + first * wide, TOP, LEFT + past * wide, BOTTOM, LEFT + first * wide, told
+                LEFT + first * width, TOP, LEFT + past * width, BOTTOM, LEFT + first * width, reason
             )
         )
     return Markup("").join(parts)
 
 
 def _runs(flags: Sequence[bool]) -> Iterable[tuple[int, int]]:
-    """Say where each run of True begins, and where it is over."""
+    """Yield the start and the end of each run of True."""
     first: int | None = None
     for n, flag in enumerate([*flags, False]):
         if flag and first is None:
@@ -339,17 +334,17 @@ def _runs(flags: Sequence[bool]) -> Iterable[tuple[int, int]]:
             first = None
 
 
-def _body(plan: _Plan, scale: Scale, seen: OverTime) -> Iterable[Markup]:
-    for one in plan.series:
-        parts = _joined(one.values, BRIDGED.get(seen.range, 1))
-        yield _line(one, parts, scale, area=len(plan.series) == 1)
-    yield from _ends(plan, scale)
-    yield Markup('<g class="hits">{}</g>').format(Markup("").join(_hits(plan, seen)))
+def _body(spec: _ChartSpec, scale: Scale, seen: OverTime) -> Iterable[Markup]:
+    for series in spec.series:
+        parts = _joined(series.values, BRIDGED.get(seen.range, 1))
+        yield _line(series, parts, scale, area=len(spec.series) == 1)
+    yield from _ends(spec, scale)
+    yield Markup('<g class="hits">{}</g>').format(Markup("").join(_hits(spec, seen)))
 
 
-def _line(one: Series, parts: _Parts, scale: Scale, area: bool) -> Markup:
-    """Draw a line with its gaps; a point that stands alone becomes a dot."""
-    of = len(one.values)
+def _line(series: Series, parts: _Parts, scale: Scale, area: bool) -> Markup:
+    """Draw a line with its gaps; a single point becomes a dot."""
+    of = len(series.values)
     paths, fills = "", ""
     for part in parts:
         dots = [f"{_x(n, of):.1f} {_y(value, scale):.1f}" for n, value in part]
@@ -357,12 +352,14 @@ def _line(one: Series, parts: _Parts, scale: Scale, area: bool) -> Markup:
         if len(dots) > 1:
             first, last = _x(part[0][0], of), _x(part[-1][0], of)
             fills += f"M{first:.1f} {BOTTOM}L{'L'.join(dots)}L{last:.1f} {BOTTOM}z"
-    fill = Markup('<path class="area {}" d="{}"/>').format(one.css, fills) if area and fills else ""
-    return Markup('{}<path class="line {}" d="{}"/>').format(fill, one.css, paths)
+    fill = (
+        Markup('<path class="area {}" d="{}"/>').format(series.css, fills) if area and fills else ""
+    )
+    return Markup('{}<path class="line {}" d="{}"/>').format(fill, series.css, paths)
 
 
 def _joined(values: Sequence[Value], bridged: int) -> _Parts:
-    """Divide the known values of a line where it has a gap."""
+    """Split the known values of a line at its gaps."""
     parts: _Parts = []
     for n, value in enumerate(values):
         if value is None:
@@ -374,32 +371,32 @@ def _joined(values: Sequence[Value], bridged: int) -> _Parts:
     return parts
 
 
-def _ends(plan: _Plan, scale: Scale) -> Iterable[Markup]:
-    """Mark the largest value of each line, and label its newest, labels clear of each other."""
+def _ends(spec: _ChartSpec, scale: Scale) -> Iterable[Markup]:
+    """Mark the largest value of each line, and label its newest."""
     ends: list[tuple[float, float, Series, float]] = []
-    for one in plan.series:
-        known = [(n, value) for n, value in enumerate(one.values) if value is not None]
+    for series in spec.series:
+        known = [(n, value) for n, value in enumerate(series.values) if value is not None]
         if not known:
             continue
         n, most = max(known, key=lambda item: (item[1], item[0]))
         if most > min(value for _, value in known):
             yield Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="2.5"/>').format(
-                one.css, _x(n, len(one.values)), _y(most, scale)
+                series.css, _x(n, len(series.values)), _y(most, scale)
             )
         n, last = known[-1]
-        ends.append((_y(last, scale), _x(n, len(one.values)), one, last))
+        ends.append((_y(last, scale), _x(n, len(series.values)), series, last))
     ends.sort(key=lambda end: end[0])
-    for y, x, one, value in _spread(ends):
-        said = f"{one.name} {plan.word(value)}".strip()
+    for y, x, series, value in _spread(ends):
+        text = f"{series.name} {spec.format(value)}".strip()
         yield Markup('<text class="end {}" x="{:.1f}" y="{:.1f}">{}</text>').format(
-            one.css, x + 6, y + 4, said
+            series.css, x + 6, y + 4, text
         )
 
 
 def _spread(
     ends: Sequence[tuple[float, float, Series, float]],
 ) -> list[tuple[float, float, Series, float]]:
-    """Move labels apart that would cover each other."""
+    """Move labels apart that would overlap."""
     if len(ends) < 2 or ends[1][0] - ends[0][0] >= APART:
         return list(ends)
     middle = min(max((ends[0][0] + ends[1][0]) / 2, TOP + APART / 2), BOTTOM - APART / 2)
@@ -407,18 +404,18 @@ def _spread(
     return [(middle - APART / 2, x, *ends[0][2:]), (middle + APART / 2, x, *ends[1][2:])]
 
 
-def _hits(plan: _Plan, seen: OverTime) -> Iterable[Markup]:
-    """Put a tooltip over each point: when it was, and its values."""
-    wide = (RIGHT - LEFT) / len(seen.points)
+def _hits(spec: _ChartSpec, seen: OverTime) -> Iterable[Markup]:
+    """Add a tooltip to each point: its time and its values."""
+    width = (RIGHT - LEFT) / len(seen.points)
     for n, point in enumerate(seen.points):
-        said = ", ".join(
-            f"{one.name} {plan.word(value)}".strip()
-            for one in plan.series
-            if (value := one.values[n]) is not None
+        text = ", ".join(
+            f"{series.name} {spec.format(value)}".strip()
+            for series in spec.series
+            if (value := series.values[n]) is not None
         )
-        if said:
-            title = escape(f"{point.at.astimezone(UTC):%a %H:%M} UTC: {said}")
-            x = LEFT + n * wide
-            # there are hundreds: Markup.format would take most of the time of a drawing
-            shape = f"M{x:.1f} {TOP}h{wide:.1f}V{BOTTOM}H{x:.1f}z"
+        if text:
+            title = escape(f"{point.at.astimezone(UTC):%a %H:%M} UTC: {text}")
+            x = LEFT + n * width
+            # hundreds of points: Markup.format would take most of the time
+            shape = f"M{x:.1f} {TOP}h{width:.1f}V{BOTTOM}H{x:.1f}z"
             yield Markup(f'<path d="{shape}"><title>{title}</title></path>')  # noqa: S704 - escaped

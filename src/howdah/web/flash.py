@@ -1,7 +1,7 @@
-"""Flash: what an action has to say, shown once on the page that comes next.
+"""Flash: a message about an action, shown once on the next page.
 
-The words travel in a cookie for a minute. They are our own and are escaped like all text, so it
-does no harm that the cookie is not signed.
+The message is in a cookie for one minute. It is escaped like all text, so the cookie need not be
+signed.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from urllib.parse import quote, unquote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from howdah.web.paths import is_https, outer, place
+from howdah.web.paths import cookie_path, is_https, url_to
 
-COOKIE = "howdah_said"
-LONGEST = 500
+COOKIE = "howdah_flash"
+MAX_LENGTH = 500
 
 
-def redirect(request: Request, path: str, said: str) -> Response:
-    """Go on to a page and say there what happened."""
-    response = RedirectResponse(outer(request, path), 303)
+def redirect(request: Request, path: str, message: str) -> Response:
+    """Redirect to a page that shows a message."""
+    response = RedirectResponse(url_to(request, path), 303)
     response.set_cookie(
         COOKIE,
-        quote(said[:LONGEST]),
+        quote(message[:MAX_LENGTH]),
         max_age=60,
-        path=place(request),
+        path=cookie_path(request),
         secure=is_https(request),
         httponly=True,
         samesite="strict",
@@ -33,9 +33,9 @@ def redirect(request: Request, path: str, said: str) -> Response:
 
 
 def read(request: Request) -> str | None:
-    said = request.cookies.get(COOKIE)
-    return unquote(said)[:LONGEST] if said else None
+    message = request.cookies.get(COOKIE)
+    return unquote(message)[:MAX_LENGTH] if message else None
 
 
 def forget(request: Request, response: Response) -> None:
-    response.delete_cookie(COOKIE, path=place(request))
+    response.delete_cookie(COOKIE, path=cookie_path(request))

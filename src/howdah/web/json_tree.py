@@ -1,10 +1,7 @@
-"""JSON tree: JSON to look at, folded where it is long, with every number as it was written.
+"""JSON tree: JSON as an HTML tree that can be folded; numbers keep all their digits.
 
-Comes after  observe/exact.py  which reads it as text
-Comes before pages/job.py
-
-A number never becomes a float: `Number` keeps its digits. What is too much for a page is left out
-and counted; whoever wants all of it takes `text`.
+A number never becomes a float: `Number` keeps its text. What is too long for a page is left out and
+counted; `text` returns all of it.
 """
 
 from __future__ import annotations
@@ -14,62 +11,62 @@ from typing import Any, cast
 
 from markupsafe import Markup, escape
 
-NODES = 1_000  # values that a page draws of one document
+NODES = 1_000  # values of one document
 CHARACTERS = 2_000  # of one string
 DEPTH = 40
-OPEN = 2  # levels that are not folded
-FEW = 20  # more entries than that are folded at any level but the first
+OPEN = 2  # levels that are unfolded at first
+FEW = 20  # entries; more are folded, except at the first level
 
 
 class Number(str):
-    """A number, as it was written."""
+    """A number as text."""
 
     __slots__ = ()
 
 
-class Unread:
-    """JSON that is nested too deep to be read."""
+class TooDeep:
+    """JSON that is nested too deep."""
 
 
-def read(written: str) -> Any:
+def read(encoded: str) -> Any:
     """Decode JSON; its numbers keep their digits."""
     try:
-        return json.loads(written, parse_int=Number, parse_float=Number)
+        return json.loads(encoded, parse_int=Number, parse_float=Number)
     except RecursionError:
-        return Unread()
+        return TooDeep()
 
 
 def text(value: Any) -> str:
-    """Encode what `read` has decoded, over several lines, with the same digits."""
+    """Encode a result of `read` as indented JSON, with the same digits."""
     try:
-        return _written(value, "")
+        return _encoded(value, "")
     except RecursionError:
-        return _written(Unread(), "")
+        return _encoded(TooDeep(), "")
 
 
-def _written(value: Any, indent: str) -> str:
+def _encoded(value: Any, indent: str) -> str:
     deeper = f"{indent}  "
     if isinstance(value, dict) and value:
         items = [
-            f"{deeper}{_quoted(str(key))}: {_written(item, deeper)}"
+            f"{deeper}{_quoted(str(key))}: {_encoded(item, deeper)}"
             for key, item in cast("dict[Any, Any]", value).items()
         ]
         return "{\n" + ",\n".join(items) + f"\n{indent}}}"
     if isinstance(value, list) and value:
-        items = [deeper + _written(item, deeper) for item in cast("list[Any]", value)]
+        items = [deeper + _encoded(item, deeper) for item in cast("list[Any]", value)]
         return "[\n" + ",\n".join(items) + f"\n{indent}]"
     return _leaf(value)[1]
 
 
 def tree(value: Any, levels: int = OPEN) -> Markup:
-    """Draw a value as HTML, so many levels of it unfolded; all of it is escaped."""
-    if isinstance(value, Unread):
-        return Markup('<p class="quiet">This is nested too deep to be shown.</p>')
-    return Markup('<div class="json">{}</div>').format(_Drawing(levels).value(value, None, 0))
+    """Render a value as HTML with so many levels unfolded; everything is escaped."""
+    if isinstance(value, TooDeep):
+        return Markup('<p class="muted">This JSON is nested too deep to be shown.</p>')
+    return Markup('<div class="json">{}</div>').format(_Renderer(levels).value(value, None, 0))
 
 
-class _Drawing:
-    """Draws one document, and knows how much it has drawn."""
+class _Renderer:
+    """Renders one document, up to a number of values."""
 
     def __init__(self, levels: int) -> None:
         self._left = NODES
@@ -86,7 +83,7 @@ class _Drawing:
             items = cast("list[Any]", value)
             numbered = [(escape(n), item) for n, item in enumerate(items)]
             return self._folded(label, numbered, "[]", ("item", "items"), depth)
-        return label + _drawn_leaf(value)
+        return label + _leaf_markup(value)
 
     def _folded(
         self,
@@ -97,7 +94,7 @@ class _Drawing:
         depth: int,
     ) -> Markup:
         if depth >= DEPTH:
-            return label + Markup('<span class="quiet">nested deeper than is shown here</span>')
+            return label + Markup('<span class="muted">nested deeper than is shown here</span>')
         shown: list[Markup] = []
         for name, item in entries:
             if self._left <= 0:
@@ -105,11 +102,11 @@ class _Drawing:
             shown.append(Markup("<li>{}</li>").format(self.value(item, name, depth + 1)))
         if rest := len(entries) - len(shown):
             more = words[0] if rest == 1 else words[1]
-            shown.append(Markup('<li class="quiet">{:,} more {}</li>').format(rest, more))
+            shown.append(Markup('<li class="muted">{:,} more {}</li>').format(rest, more))
         is_open = depth == 0 or (depth < self._levels and len(entries) <= FEW)
         return Markup(
             "<details{}><summary>{}"
-            '<span class="quiet">{} {:,} {} {}</span></summary><ul>{}</ul></details>'
+            '<span class="muted">{} {:,} {} {}</span></summary><ul>{}</ul></details>'
         ).format(
             Markup(" open") if is_open else "",
             label,
@@ -121,24 +118,24 @@ class _Drawing:
         )
 
 
-def _drawn_leaf(value: Any) -> Markup:
-    kind, said = _leaf(value)
+def _leaf_markup(value: Any) -> Markup:
+    kind, text = _leaf(value)
     more = Markup("")
-    if len(said) > CHARACTERS:
-        more = Markup(' <span class="quiet">… {:,} more characters</span>').format(
-            len(said) - CHARACTERS
+    if len(text) > CHARACTERS:
+        more = Markup(' <span class="muted">… {:,} more characters</span>').format(
+            len(text) - CHARACTERS
         )
-        said = said[:CHARACTERS]
-    return Markup('<span class="{}">{}</span>{}').format(kind, said, more)
+        text = text[:CHARACTERS]
+    return Markup('<span class="{}">{}</span>{}').format(kind, text, more)
 
 
 def _leaf(value: Any) -> tuple[str, str]:
-    """Say what kind of plain value this is, and how it is written."""
+    """Return the CSS class and the text of a plain value."""
     if isinstance(value, Number):
         return "num", str(value)
     if isinstance(value, str):
         return "str", _quoted(value)
-    if isinstance(value, Unread):
+    if isinstance(value, TooDeep):
         return "lit", '"nested too deep to be shown"'
     return "lit", json.dumps(value)
 

@@ -1,15 +1,12 @@
-"""Live: a page that is left open is drawn again when it changed, and not too often.
+"""Live: update open pages when they change, at a bounded cost for the database.
 
-Comes after  page.py
+A browser opens one stream and names its page. All viewers of one page share one `LivePage`. It
+renders the page at most once a second, or at once on an event of its job, and sends it if it
+differs. A rendering that fails is sent as `late` and tried again; the page stays as it was.
 
-The browser opens one stream and names its page. Everybody who looks at the same page shares one
-`Stage`, which draws it once a second at most, or at once when the job it is about has news, and
-sends it on only when it differs from what was sent before. A drawing that fails is told as `late`
-and tried again; the page stays as it was. A stage ends when nobody looks.
-
-Drawings keep the database busy for a fiftieth of the time at most, however many look: after each
-one nobody draws for 50 times as long as its looks cost. Lists and pages of single jobs have each a
-share of that, so that progress moves beside a heavy list. bench/dashboard.py measures it.
+Renderings use at most a fiftieth of the database's time: after each one, all pages wait 50 times as
+long as its queries took. Lists and single jobs have separate shares, so that progress moves beside
+a slow list. bench/observe_dashboard.py measures it.
 """
 
 from __future__ import annotations
@@ -31,169 +28,173 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from howdah.errors import HowdahError, Unreachable
-from howdah.store.query import spending
-from howdah.web.desk import Desk, desk_of, quoted
+from howdah.observe.rest import recent_costs, rest_after
+from howdah.store.query import server_time
+from howdah.web.cache import LIVE
+from howdah.web.context import DashboardContext, context_of, quoted
 from howdah.web.page import Page
 from howdah.web.paths import root_of
-from howdah.web.recent import LIVE
 from howdah.web.visitor import visitor_of, who_of
 
 _log = logging.getLogger("howdah.web")
 
-EVERY = 1.0  # seconds between two drawings of one page that has no news of its own
-AT_ONCE = 0.2  # and of one that has
-REST = 50  # times as long as a drawing kept the database busy
-OF_LISTS, OF_JOBS = 0.7, 0.3  # what each may have of that
-REMEMBERED = 5  # drawings of one page, whose mean counts: one hiccup does not stop the page
-KNOWN = 1000  # pages whose drawings are remembered
-OWED = 1.0  # seconds of rest that may be owed: a page that seldom draws need not wait for others
-LONGEST_REST = 60.0  # for one drawing, so that a bad minute does not stop the page for an hour
-PING = 15  # seconds after which a silent stream says that it is there
-LASTS = 900.0  # seconds, then the browser asks anew: whoever may no longer enter sees no more
-GRACE = 1.0  # seconds in which a stream ends in order when the server stops
-MISTAKE = "the dashboard made a mistake; its log tells which"
+INTERVAL = 1.0  # seconds between two renderings of a page
+EVENT_INTERVAL = 0.2  # the same, after an event of its job
+LIST_SHARE, JOB_SHARE = 0.7, 0.3  # of the database time that renderings may use
+PAGES_KEPT = 1000  # pages whose costs are kept
+MAX_DEBT = 1.0  # seconds of rest that may be pending when a page is rendered
+MAX_REST = 60.0  # seconds after one rendering
+PING = 15  # seconds between keep-alive messages
+STREAM_LIFETIME = 900.0  # seconds; then the browser reconnects and is authenticated again
+GRACE = 1.0  # seconds for a stream to end when the server stops
+CRASHED = "the dashboard has an error: its log has the traceback"
 
 
-class Pace:
-    """Lets one draw at a time, and lets all rest in proportion to what drawings cost."""
+class LoadLimiter:
+    """Allows one rendering at a time, and then a rest in proportion to its cost."""
 
     def __init__(self, share: float = 1.0) -> None:
         self._share = share
         self._lock = asyncio.Lock()
-        self._paid_at = 0.0
+        self._rest_until = 0.0
 
     @asynccontextmanager
     async def turn(self, costs: deque[float]) -> AsyncGenerator[None]:
-        """Wait for the turn of a page; `costs` are what its last drawings cost."""
+        """Wait for the turn of a page; `costs` are the costs of its last renderings."""
         async with self._lock:
-            await asyncio.sleep(max(0.0, self._paid_at - OWED - time.monotonic()))
-            with spending() as spent:
+            await asyncio.sleep(max(0.0, self._rest_until - MAX_DEBT - time.monotonic()))
+            with server_time() as spent:
                 try:
                     yield
-                except Unreachable:  # a database that is away is not spared by asking it seldom
+                except Unreachable:  # a failed connection costs the database nothing
                     spent.seconds = 0.0
                     costs.clear()
                     raise
                 finally:
                     costs.append(spent.seconds)
-                    rest = REST / self._share * sum(costs) / len(costs)
-                    now = max(self._paid_at, time.monotonic())
-                    self._paid_at = now + min(rest, LONGEST_REST)
+                    rest = rest_after(costs, self._share)
+                    now = max(self._rest_until, time.monotonic())
+                    self._rest_until = now + min(rest, MAX_REST)
 
 
-class Drawn(NamedTuple):
-    """What was sent last: a drawing, or why there is none."""
+class Message(NamedTuple):
+    """An event of the stream: `draw` with the page, or `late` with the reason."""
 
     event: str
     data: str
 
 
 class Viewer:
-    """Somebody with an open stream."""
+    """One open stream."""
 
     def __init__(self) -> None:
         self.left: bool = False
-        self._news = asyncio.Event()
+        self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        self._news.set()
+        self._woken.set()
 
     def set(self) -> None:
-        """Leave; this is how a stream is told that the server stops."""
+        """End the stream. sse-starlette calls this when the server stops."""
         self.left = True
         self.wake()
 
-    async def woken(self, until: float) -> bool:
-        """Wait for news; False when there were none until then."""
-        self._news.clear()
+    async def wait(self, until: float) -> bool:
+        """Wait for a message; False if none came until then."""
+        self._woken.clear()
         try:
             async with asyncio.timeout(until - time.monotonic()):
-                await self._news.wait()
+                await self._woken.wait()
         except TimeoutError:
             return False
         return True
 
 
-class Stage:
-    """One page, drawn for all who look at it."""
+class LivePage:
+    """One page, rendered for all its viewers."""
 
     def __init__(
-        self, page: Page, request: Request, job: UUID | None, pace: Pace, costs: deque[float]
+        self,
+        page: Page,
+        request: Request,
+        job: UUID | None,
+        limiter: LoadLimiter,
+        costs: deque[float],
     ) -> None:
         self.viewers: set[Viewer] = set()
         self._page = page
         self._request = request
         self._job = job
-        self._pace = pace
+        self._limiter = limiter
         self.costs: deque[float] = costs
-        self._drawn = Drawn("", "")
+        self._message = Message("", "")
         self._number = 0
-        self._task = asyncio.create_task(self._draw_for_ever(), name="howdah-web-stage")
+        self._task = asyncio.create_task(self._run(), name="howdah-web-live-page")
 
     def close(self) -> None:
-        """Stop drawing."""
+        """Stop rendering."""
         self._task.cancel()
 
     async def watch(
-        self, viewer: Viewer, stays: Callable[[], bool]
+        self, viewer: Viewer, still_valid: Callable[[], bool]
     ) -> AsyncGenerator[ServerSentEvent]:
-        """Send the page whenever it changed, for as long as a stream or its session lasts."""
-        seen, until = 0, time.monotonic() + LASTS
+        """Send the page when it changed, until the stream or its session ends."""
+        sent_number, until = 0, time.monotonic() + STREAM_LIFETIME
         while not (viewer.left or self._task.done()):
-            if self._number != seen:
-                if not stays():
+            if self._number != sent_number:
+                if not still_valid():
                     return
-                seen, drawn = self._number, self._drawn
-                yield ServerSentEvent(drawn.data, event=drawn.event)
-            elif not await viewer.woken(until):
+                sent_number, message = self._number, self._message
+                yield ServerSentEvent(message.data, event=message.event)
+            elif not await viewer.wait(until):
                 return
 
-    async def _draw_for_ever(self) -> None:
+    async def _run(self) -> None:
         try:
-            async with News(desk_of(self._request), self._job) as news:
+            async with RedrawTrigger(context_of(self._request), self._job) as trigger:
                 while True:
-                    await news.wait()  # first, too: whoever looks has just loaded the page
-                    drawn = await self._draw()
-                    if drawn != self._drawn:
-                        self._drawn = drawn
+                    await trigger.wait()  # first: the viewer has just loaded the page
+                    message = await self._render()
+                    if message != self._message:
+                        self._message = message
                         self._number += 1
-                        self._tell()
+                        self._wake_viewers()
         except Exception:
             _log.exception("web.broken path=%s", quoted(self._request.url.path))
         finally:
-            asyncio.get_running_loop().call_soon(self._tell)
+            asyncio.get_running_loop().call_soon(self._wake_viewers)
 
-    def _tell(self) -> None:
+    def _wake_viewers(self) -> None:
         for viewer in self.viewers:
             viewer.wake()
 
-    async def _draw(self) -> Drawn:
+    async def _render(self) -> Message:
         try:
-            async with self._pace.turn(self.costs):
-                return Drawn("draw", await self._page.draw_main(self._request))
+            async with self._limiter.turn(self.costs):
+                return Message("draw", await self._page.render_main(self._request))
         except HowdahError as error:
             return self._late(str(error))
         except HTTPException as error:
             return self._late(error.detail)
         except Exception:
-            if self._drawn.data != MISTAKE:
+            if self._message.data != CRASHED:
                 _log.exception("web.broken path=%s", quoted(self._request.url.path))
-            return Drawn("late", MISTAKE)
+            return Message("late", CRASHED)
 
-    def _late(self, why: str) -> Drawn:
-        """Leave the page as it is; the next look may find more."""
-        if self._drawn.event != "late":
-            _log.warning("web.late page=%r error=%s", self._request.url.path, why)
-        return Drawn("late", why)
+    def _late(self, reason: str) -> Message:
+        """Leave the page as it is; the next rendering may work."""
+        if self._message.event != "late":
+            _log.warning("web.late page=%r error=%s", self._request.url.path, reason)
+        return Message("late", reason)
 
 
-class News:
-    """Waits until a page is worth drawing again."""
+class RedrawTrigger:
+    """Waits until a page should be rendered again."""
 
-    def __init__(self, desk: Desk, id: UUID | None) -> None:
-        self._subscription = desk.queue.follower.subscribe(id) if id is not None else None
+    def __init__(self, context: DashboardContext, id: UUID | None) -> None:
+        self._subscription = context.queue.follower.subscribe(id) if id is not None else None
 
-    async def __aenter__(self) -> News:
+    async def __aenter__(self) -> RedrawTrigger:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -202,41 +203,43 @@ class News:
 
     async def wait(self) -> None:
         if self._subscription is None:
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(INTERVAL)
             return
         began = time.monotonic()
-        least = AT_ONCE
+        interval = EVENT_INTERVAL
         try:
-            async with asyncio.timeout(EVERY):
+            async with asyncio.timeout(INTERVAL):
                 await self._subscription.next()
         except TimeoutError:
             return
-        except HowdahError:  # a page about a job that is gone is not drawn in a hurry
-            least = EVERY
-        await asyncio.sleep(max(0.0, began + least - time.monotonic()))
+        except HowdahError:  # the job does not exist: there is no hurry
+            interval = INTERVAL
+        await asyncio.sleep(max(0.0, began + interval - time.monotonic()))
 
 
 class Live:
-    """All pages that somebody looks at."""
+    """All open pages."""
 
     def __init__(self, pages: list[Page]) -> None:
         self._pages = pages
-        self._pace = Pace(OF_LISTS)
-        self._pace_of_jobs = Pace(OF_JOBS)
+        self._limiter = LoadLimiter(LIST_SHARE)
+        self._job_limiter = LoadLimiter(JOB_SHARE)
         self._costs: dict[str, deque[float]] = {}
-        self.stages: dict[tuple[str, str], Stage] = {}
+        self.live_pages: dict[tuple[str, str], LivePage] = {}
         self.route: Route = Route("/live", self._stream, methods=["GET"])
 
     async def _stream(self, request: Request) -> Response:
-        said = request.query_params.get("page", "")
-        page, own = self._find(request, said)
-        job = page.job(own) if page.job else None
+        address = request.query_params.get("page", "")
+        page, page_request = self._find(request, address)
+        job = page.job(page_request) if page.job else None
 
         viewer = Viewer()
 
         async def watch() -> AsyncGenerator[ServerSentEvent]:
-            with self._seat((who_of(request), said), page, own, job, viewer) as stage:
-                events = stage.watch(viewer, visitor_of(request).stays)
+            with self._join(
+                (who_of(request), address), page, page_request, job, viewer
+            ) as live_page:
+                events = live_page.watch(viewer, visitor_of(request).still_valid)
                 try:
                     async for event in events:
                         yield event
@@ -251,40 +254,40 @@ class Live:
         )
 
     @contextmanager
-    def _seat(
+    def _join(
         self,
         key: tuple[str, str],
         page: Page,
         request: Request,
         job: UUID | None,
         viewer: Viewer,
-    ) -> Generator[Stage]:
-        """Take part in a stage, from when the stream begins: who is gone by then leaves nothing."""
-        stage = self.stages.get(key)
-        if stage is None:
-            pace = self._pace if job is None else self._pace_of_jobs
+    ) -> Generator[LivePage]:
+        """Add a viewer to its live page while the stream is open; the last one ends the page."""
+        live_page = self.live_pages.get(key)
+        if live_page is None:
+            limiter = self._limiter if job is None else self._job_limiter
             costs = self._costs_of(key[1])
-            stage = self.stages[key] = Stage(page, request, job, pace, costs)
-        stage.viewers.add(viewer)
+            live_page = self.live_pages[key] = LivePage(page, request, job, limiter, costs)
+        live_page.viewers.add(viewer)
         try:
-            yield stage
+            yield live_page
         finally:
-            stage.viewers.discard(viewer)
-            if not stage.viewers:
-                del self.stages[key]
-                stage.close()
+            live_page.viewers.discard(viewer)
+            if not live_page.viewers:
+                del self.live_pages[key]
+                live_page.close()
 
-    def _costs_of(self, said: str) -> deque[float]:
-        """Return what a page cost of late, also when it was closed in between."""
-        costs = self._costs.pop(said, None) or deque[float](maxlen=REMEMBERED)
-        self._costs[said] = costs
-        while len(self._costs) > KNOWN:
+    def _costs_of(self, address: str) -> deque[float]:
+        """Return the costs of a page's last renderings, kept while it is closed."""
+        costs = self._costs.pop(address, None) or recent_costs()
+        self._costs[address] = costs
+        while len(self._costs) > PAGES_KEPT:
             del self._costs[next(iter(self._costs))]
         return costs
 
-    def _find(self, request: Request, said: str) -> tuple[Page, Request]:
-        """Find the page of a path with its query, and the request that would have asked for it."""
-        path, _, query = said.partition("?")
+    def _find(self, request: Request, address: str) -> tuple[Page, Request]:
+        """Find the page at a path with a query, and make the request that loads it."""
+        path, _, query = address.partition("?")
         scope = {**request.scope, LIVE: True}
         scope["path"] = root_of(scope) + unquote(path)
         scope["query_string"] = query.encode()
@@ -292,4 +295,4 @@ class Live:
             match, child = page.matches(scope)
             if match is Match.FULL and page.live:
                 return page, Request({**scope, **child})
-        raise HTTPException(404, "there is no live page with this path")
+        raise HTTPException(404, "there is no live page with this path: name one in ?page=")

@@ -1,11 +1,8 @@
-"""Page: what it looks up and how it is drawn; the same for the first time and for live.
+"""Page: a route that shows a page, for the first load and for live updates.
 
-Comes after  desk.py, draw.py
-Comes before pages/, live.py
-
-A page's `look` asks `howdah.observe` and returns what its template needs. Its template extends
-`base.html` and fills the block `main`; live draws that block again. `job` says which job the page
-is about, if it is about one: then news of that job draws it again at once.
+`load` queries `howdah.observe` and returns the values for the template. The template extends
+`base.html` and fills the block `main`; a live update renders only that block. `job` returns the job
+that the page is about, if any: events of that job update the page at once.
 """
 
 from __future__ import annotations
@@ -18,10 +15,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from howdah.web import draw, flash
-from howdah.web.desk import Desk, desk_of
+from howdah.web import flash
+from howdah.web.context import DashboardContext, context_of
+from howdah.web.render import render, render_block
 
-Look = Callable[[Desk, Request], Awaitable[dict[str, Any]]]
+Load = Callable[[DashboardContext, Request], Awaitable[dict[str, Any]]]
 
 
 class Page(Route):
@@ -31,26 +29,26 @@ class Page(Route):
         self,
         path: str,
         template: str,
-        look: Look,
+        load: Load,
         *,
         live: bool = True,
         job: Callable[[Request], UUID] | None = None,
     ) -> None:
         self.template: str = template
-        self.look: Look = look
+        self.load: Load = load
         self.live: bool = live
         self.job: Callable[[Request], UUID] | None = job
         super().__init__(path, self._show, methods=["GET"], name=f"page:{path}")
 
     async def _show(self, request: Request) -> Response:
-        request.state.said = flash.read(request)
-        found = await self.look(desk_of(request), request)
-        response = draw.render(request, self.template, {"live": self.live, **found})
-        if request.state.said is not None:
+        request.state.flash = flash.read(request)
+        values = await self.load(context_of(request), request)
+        response = render(request, self.template, {"live": self.live, **values})
+        if request.state.flash is not None:
             flash.forget(request, response)
         return response
 
-    async def draw_main(self, request: Request) -> str:
-        """Draw the part of the page that changes."""
-        found = await self.look(desk_of(request), request)
-        return draw.render_block(request, self.template, "main", {"live": self.live, **found})
+    async def render_main(self, request: Request) -> str:
+        """Render the part of the page that changes."""
+        values = await self.load(context_of(request), request)
+        return render_block(request, self.template, "main", {"live": self.live, **values})

@@ -1,8 +1,7 @@
-"""Paths: where a request points to, below the place where the dashboard is mounted.
+"""Paths: the path of a request below the mount point of the dashboard, and URLs for links.
 
-Everything that reads a path reads it here, so the gate and the routes never see two different ones.
-A mount inside the dashboard changes `root_path` for what comes after it, so the dashboard's own is
-remembered as a request comes in.
+Middleware and routes all read paths here, so they never disagree. A mount inside the dashboard
+changes `root_path`, so the dashboard's own is stored when a request arrives.
 """
 
 from __future__ import annotations
@@ -13,21 +12,21 @@ from urllib.parse import quote, unquote, urlencode
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-ROOT = "howdah.root"  # in the scope of a request that came to the dashboard
+ROOT = "howdah.root"  # scope key: where the dashboard is mounted
 
 
-def remembered(scope: Scope) -> Scope:
-    """Return a scope that knows where the dashboard is mounted, whatever is mounted in it."""
+def with_root(scope: Scope) -> Scope:
+    """Return a scope that stores where the dashboard is mounted."""
     return {**scope, ROOT: scope.get("root_path", "")}
 
 
 def root_of(scope: Scope) -> str:
-    """Return the path that the dashboard is mounted at."""
+    """Return the path at which the dashboard is mounted."""
     return scope[ROOT] if ROOT in scope else scope.get("root_path", "")
 
 
 def inner_path(scope: Scope) -> str:
-    """Return the path of a request as the dashboard names it."""
+    """Return the path of a request below the mount point."""
     path: str = scope["path"]
     root = root_of(scope)
     below = root and (path == root or path.startswith(f"{root}/"))
@@ -35,48 +34,48 @@ def inner_path(scope: Scope) -> str:
 
 
 def segments(scope: Scope) -> list[str]:
-    """Return the parts of the inner path. A slash that was sent as %2F is inside a part.
+    """Return the segments of the inner path. A slash that was sent as %2F stays in its segment.
 
-    An inner path that does not begin with a real slash has no parts, so it leads nowhere.
+    An inner path that does not begin with a real slash has no segments and matches no route.
     """
     first, *parts = _inner_raw(scope).split("/")
     return [] if first else [unquote(part) for part in parts]
 
 
 def _inner_raw(scope: Scope) -> str:
-    """Return the inner path as it was sent; where that is not known, as it would be sent.
+    """Return the inner path, percent-encoded.
 
-    `raw_path` is believed only if it says the same as `path`, which is what routes are found by.
+    `raw_path` is used only if it decodes to `path`, because the router matches `path`.
     """
     path, inner = scope["path"], inner_path(scope)
     raw = (scope.get("raw_path") or b"").decode("ascii", "replace")
     if unquote(raw) != path:
         return quote(inner)
-    above = len(path[: len(path) - len(inner)].encode())  # bytes, each sent as itself or as %XX
-    found = re.match(rf"(?:%[0-9A-Fa-f]{{2}}|.){{{above}}}", raw, re.DOTALL)
-    return raw[found.end() :] if found else quote(inner)
+    prefix = len(path[: len(path) - len(inner)].encode())  # bytes, each sent raw or as %XX
+    match = re.match(rf"(?:%[0-9A-Fa-f]{{2}}|.){{{prefix}}}", raw, re.DOTALL)
+    return raw[match.end() :] if match else quote(inner)
 
 
-def outer(request: HTTPConnection, path: str, **query: object) -> str:
-    """Return the link to a path of the dashboard; a list gives a field for each of its values."""
-    asked = {name: value for name, value in query.items() if value not in (None, "", (), [])}
-    said = f"?{urlencode(asked, doseq=True)}" if asked else ""
-    return f"{quote(root_of(request.scope))}{path}{said}"
+def url_to(request: HTTPConnection, path: str, **query: object) -> str:
+    """Return the URL of a path of the dashboard. A list becomes a repeated query field."""
+    fields = {name: value for name, value in query.items() if value not in (None, "", (), [])}
+    encoded = f"?{urlencode(fields, doseq=True)}" if fields else ""
+    return f"{quote(root_of(request.scope))}{path}{encoded}"
 
 
-def place(request: HTTPConnection) -> str:
-    """Return the path of our cookies: they are sent to the dashboard and nowhere else."""
-    return outer(request, "") or "/"
+def cookie_path(request: HTTPConnection) -> str:
+    """Return the path of our cookies, so that only the dashboard gets them."""
+    return url_to(request, "") or "/"
 
 
 def is_https(request: HTTPConnection) -> bool:
-    """Say whether the browser speaks https; a header that lies harms only its sender's cookie."""
+    """Return whether the browser uses https. A forged header harms only its sender's cookie."""
     forwarded = request.headers.get("x-forwarded-proto", "").rpartition(",")[2].strip()
     return "https" in (request.scope["scheme"], forwarded.lower())
 
 
-def below(app: ASGIApp, prefix: str) -> ASGIApp:
-    """Serve an app below a prefix, whether the proxy before it cuts the prefix off or not."""
+def with_prefix(app: ASGIApp, prefix: str) -> ASGIApp:
+    """Serve an app below a prefix, whether the proxy removes the prefix or not."""
 
     async def served(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -1,9 +1,6 @@
-"""Redact: values under named keys are replaced before anybody sees them.
+"""Redact: replace the values of configured keys before anybody sees them.
 
-Comes before  pages/, api/  which show payloads, results and events
-
-Keys are compared in any case, at any depth. What is nested too deep to be searched is replaced as a
-whole: better nothing than a secret.
+Keys match at any depth, ignoring case. JSON that is nested too deep to search is replaced whole.
 """
 
 from __future__ import annotations
@@ -17,12 +14,12 @@ MARK = "•••"
 
 
 def redacted(value: Any, keys: frozenset[str]) -> Any:
-    """Return the same JSON value without what stands under these keys, given casefolded."""
+    """Return a JSON value without the values of these keys, which are casefolded."""
     if not keys:
         return value
     try:
         if isinstance(value, str):
-            return MARK if _is_unread(value) else value
+            return MARK if _is_undecoded(value) else value
         return _searched(value, keys)
     except RecursionError:
         return MARK
@@ -39,13 +36,13 @@ def _searched(value: Any, keys: frozenset[str]) -> Any:
     return value
 
 
-def _is_unread(text: str) -> bool:
-    """Whether this is JSON that was left as text because it could not be read: see payload.py."""
+def _is_undecoded(text: str) -> bool:
+    """Return whether this is JSON that stayed text because decoding failed: see payload.py."""
     if text[:1] not in ("{", "["):
         return False
     try:
         msgspec.json.decode(text)
-    except msgspec.ValidationError:  # well formed, but with a number beyond all bounds
+    except msgspec.ValidationError:  # well formed, but a number is too large
         return True
     except msgspec.DecodeError:
         return False
@@ -53,18 +50,18 @@ def _is_unread(text: str) -> bool:
 
 
 def asks_for_hidden(key: str, value: str, keys: frozenset[str]) -> bool:
-    """Whether a search for this would tell of what is hidden: who may not see it may not guess."""
+    """Return whether a search for this would reveal a redacted value."""
     if not keys:
         return False
-    found = [key]
+    names = [key]
 
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        found.extend(name for name, _ in pairs)
+    def collect(pairs: list[tuple[str, Any]]) -> None:
+        names.extend(name for name, _ in pairs)
 
     try:
-        json.loads(value, object_pairs_hook=note, parse_int=str)
+        json.loads(value, object_pairs_hook=collect, parse_int=str)
     except ValueError:
-        pass  # plain text has no keys
+        pass  # not JSON: plain text has no keys
     except RecursionError:
-        return True  # nobody can tell what it has
-    return any(name.casefold() in keys for name in found)
+        return True  # its keys are unknown
+    return any(name.casefold() in keys for name in names)

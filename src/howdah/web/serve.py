@@ -1,7 +1,7 @@
-"""Serve: the dashboard as a process of its own.
+"""Serve: the dashboard as a process.
 
-The first SIGTERM or Ctrl-C ends the open streams, then the process, with exit code 0; a second one
-does not wait for anybody.
+The first SIGTERM or Ctrl-C ends the open streams, then the process, with exit code 0. A second one
+ends it at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from howdah.client.queue import Queue
 from howdah.errors import BadInput
 from howdah.web.access import Access, OneTimeLink
 from howdah.web.app import dashboard
-from howdah.web.paths import below
+from howdah.web.paths import with_prefix
 
 
 def serve(
@@ -41,24 +41,24 @@ def serve(
     app: ASGIApp = dashboard(
         queue, access=access, read_only=read_only, redact=redact, hosts=hosts, proxies=proxies
     )
-    server = Server(below(app, prefix) if prefix else app)
+    server = Server(with_prefix(app, prefix) if prefix else app)
 
-    async def run(door: socket.socket) -> None:
+    async def run(listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.handle_exit, number, None)
         async with queue:
             say(f"howdah web of {queue.store.shown_dsn}")
-            say(f"  {link(door, access, prefix)}")
-            say(f"  {access.hint} Ctrl-C ends it.")
-            await server.serve(sockets=[door])
+            say(f"  {link(listener, access, prefix)}")
+            say(f"  {access.hint} Ctrl-C stops the dashboard.")
+            await server.serve(sockets=[listener])
 
-    with bind(host, port) as door, asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(run(door))
+    with bind(host, port) as listener, asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(run(listener))
 
 
 class Server(uvicorn.Server):
-    """A server that leaves the signals to whoever runs it."""
+    """A server that leaves signals to its caller."""
 
     def __init__(self, app: ASGIApp) -> None:
         super().__init__(
@@ -68,7 +68,7 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # access/client.py reads them, from named proxies alone
+                proxy_headers=False,  # access/client.py reads them, from trusted proxies only
                 timeout_graceful_shutdown=2,
             )
         )
@@ -79,30 +79,30 @@ class Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take the port before anything else is done, so that a taken one is told at once."""
+    """Bind the port first, so that a port in use is reported at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small answers at once only through a socket that says that it is TCP
-    door = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if os.name == "posix":  # elsewhere it would let two listen at one port
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # with IPPROTO_TCP asyncio sets TCP_NODELAY, so small responses are sent at once
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    if os.name == "posix":  # on Windows it would let two processes share a port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        door.bind((host, port))
-        door.listen()
+        listener.bind((host, port))
+        listener.listen()
     except OSError as error:
-        door.close()
+        listener.close()
         raise BadInput(
-            f"cannot listen at {host}:{port}: {error.strerror}; --port takes another"
+            f"cannot listen at {host}:{port}: {error.strerror}. Choose another with --port"
         ) from None
-    return door
+    return listener
 
 
-def link(door: socket.socket, access: Access, prefix: str = "") -> str:
-    """Return what to open in a browser of this machine."""
-    return f"{address(door)}{prefix}{access.path if isinstance(access, OneTimeLink) else '/'}"
+def link(listener: socket.socket, access: Access, prefix: str = "") -> str:
+    """Return the URL to open in a browser on this machine."""
+    return f"{address(listener)}{prefix}{access.path if isinstance(access, OneTimeLink) else '/'}"
 
 
-def address(door: socket.socket) -> str:
-    """Return where the server can be opened in a browser of this machine."""
-    host, port = door.getsockname()[:2]
+def address(listener: socket.socket) -> str:
+    """Return the URL of the server for this machine."""
+    host, port = listener.getsockname()[:2]
     shown = "localhost" if host in ("0.0.0.0", "::") else str(host)  # noqa: S104
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"

@@ -1,8 +1,4 @@
-"""Timeline: a job's life as a bar, and how long the rest of it may take.
-
-Comes after  observe/history.py
-Comes before pages/job.py
-"""
+"""Timeline: the waits and attempts of a job as a bar, and an estimate of its end."""
 
 from __future__ import annotations
 
@@ -12,35 +8,35 @@ from datetime import datetime, timedelta
 import msgspec
 from markupsafe import Markup
 
-from howdah.observe import Kind, Life, Span
-from howdah.observe.wording import length
+from howdah.observe import JobHistory, Kind, Span
 from howdah.states import State
+from howdah.text.wording import length, progress_rate
 
 WIDTH = 1000.0
-LEAST = 5.0  # of the width: what is short is seen too
-RAN_LEAST = timedelta(seconds=2)  # before that, an estimate is a guess
-KNOWN_LEAST = 2  # percent
+MIN_WIDTH = 5.0  # so that short spans are visible
+MIN_RUN = timedelta(seconds=2)  # for an estimate
+MIN_PROGRESS = 2  # percent, for an estimate
 
 
-class Left(msgspec.Struct, frozen=True):
-    """How fast a job gets on, and how long it will take if it goes on like that."""
+class Remaining(msgspec.Struct, frozen=True):
+    """The rate of progress, and the time that is left at this rate."""
 
     rate: str
     left: timedelta
 
 
-def lasted(span: Span, now: datetime) -> timedelta:
-    """Say how long a part of a life took, or has taken so far."""
+def duration(span: Span, now: datetime) -> timedelta:
+    """Return how long a span took, or has taken so far."""
     return max((span.ended or now) - span.began, timedelta())
 
 
 def css(span: Span) -> str:
-    """Name what a part looks like: by how an attempt ended, else by what it is."""
+    """Return the CSS class of a span: the outcome of an attempt, else its kind."""
     return span.outcome or str(span.kind)
 
 
-def words(span: Span) -> str:
-    """Say what a job did in this part."""
+def describe(span: Span) -> str:
+    """Describe a span."""
     attempt = "" if span.attempt is None else f"attempt {span.attempt}, "
     match span.kind:
         case Kind.SCHEDULED:
@@ -54,10 +50,10 @@ def words(span: Span) -> str:
 
 
 def bar(spans: Sequence[Span], now: datetime) -> Markup:
-    """Draw the parts beside each other, each as wide as it was long."""
-    lengths = [lasted(span, now) for span in spans]
-    said = "; ".join(
-        f"{words(span)} {length(long)}" for span, long in zip(spans, lengths, strict=True)
+    """Draw the spans side by side, each as wide as it was long."""
+    lengths = [duration(span, now) for span in spans]
+    label = "; ".join(
+        f"{describe(span)} {length(long)}" for span, long in zip(spans, lengths, strict=True)
     )
     parts: list[Markup] = []
     x = 0.0
@@ -66,45 +62,37 @@ def bar(spans: Sequence[Span], now: datetime) -> Markup:
             Markup(
                 '<rect class="{}" x="{:.1f}" y="0" width="{:.1f}" height="20">'
                 "<title>{}: {}</title></rect>"
-            ).format(css(span), x, max(width - 1, 1), words(span), length(long))
+            ).format(css(span), x, max(width - 1, 1), describe(span), length(long))
         )
         x += width
     return Markup(
-        '<svg class="life" viewBox="0 0 {:.0f} 20" preserveAspectRatio="none" role="img" '
+        '<svg class="timeline" viewBox="0 0 {:.0f} 20" preserveAspectRatio="none" role="img" '
         'aria-label="{}">{}</svg>'
-    ).format(WIDTH, said or "nothing yet", Markup("").join(parts))
+    ).format(WIDTH, label or "nothing yet", Markup("").join(parts))
 
 
 def widths(lengths: Sequence[timedelta]) -> list[float]:
-    """Divide the width by length, so that the shortest can still be seen."""
+    """Divide the width in proportion to the lengths, with a minimum for each."""
     if not lengths:
         return []
-    least = min(LEAST, WIDTH / len(lengths))
+    least = min(MIN_WIDTH, WIDTH / len(lengths))
     free = WIDTH - least * len(lengths)
     whole = sum(lengths, timedelta())
     if not whole:
         return [WIDTH / len(lengths)] * len(lengths)
-    return [least + free * (one / whole) for one in lengths]
+    return [least + free * (length / whole) for length in lengths]
 
 
-def left(life: Life) -> Left | None:
-    """Estimate how long a job will still run; None when nobody can tell.
+def remaining(history: JobHistory) -> Remaining | None:
+    """Estimate how long a job will still run; None if that is unknown.
 
-    Progress stays what it was when an attempt ends, so only a first attempt's is surely its own.
+    A retry keeps the progress of the last attempt, so only a first attempt gives an estimate.
     """
-    job = life.job
+    job = history.job
     if job.status is not State.RUNNING or job.started_at is None or job.attempts != 1:
         return None
-    ran = life.at - job.started_at
-    if ran < RAN_LEAST or not KNOWN_LEAST <= job.progress < 100:
+    ran = history.at - job.started_at
+    if ran < MIN_RUN or not MIN_PROGRESS <= job.progress < 100:
         return None
-    return Left(_rate(job.progress, ran), ran * ((100 - job.progress) / job.progress))
-
-
-def _rate(percent: int, ran: timedelta) -> str:
-    """Word how fast progress grows, in the smallest unit in which that is 1 or more."""
-    for unit, name in ((1, "second"), (60, "minute"), (3600, "hour")):
-        rate = percent / (ran.total_seconds() / unit)
-        if rate >= 1:
-            return f"{rate:.1f}% per {name}"
-    return f"{percent / (ran / timedelta(days=1)):.1f}% per day"
+    rate = progress_rate(job.progress / ran.total_seconds())
+    return Remaining(rate, ran * ((100 - job.progress) / job.progress))

@@ -1,10 +1,7 @@
-"""Visitor: who the gate let in, as a mark that only the gate sets.
+"""Visitor: the user of an authenticated request, as a mark in its scope.
 
-Comes after   gate.py, which admits
-Comes before  every page and every call of the API, which ask
-
-Whatever is not public is closed by default: a route answers only to a request that has the mark.
-So a path that the gate and a route would read in different ways still shows nothing.
+Only auth_middleware.py sets the mark. Every route that is not public refuses a request without it.
+So even a path that middleware and router read differently shows nothing.
 """
 
 from __future__ import annotations
@@ -17,54 +14,54 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-VISITOR = "howdah.visitor"  # in the scope of a request that was let in
+VISITOR = "howdah.visitor"  # scope key
 
 
 class Visitor(msgspec.Struct, frozen=True):
-    """Somebody who was let in."""
+    """An authenticated user."""
 
     who: str
-    pledge: str
-    stays: Callable[[], bool] = lambda: True  # says whether the session still holds
+    csrf_token: str
+    still_valid: Callable[[], bool] = lambda: True  # returns whether the session is still valid
 
 
 def without_visitor(scope: Scope) -> Scope:
-    """Return a scope in which nobody was let in yet, whatever an app around us left in it."""
+    """Return a scope without a visitor, whatever an app around us put into it."""
     return {**scope, VISITOR: None}
 
 
 def admit(scope: Scope, visitor: Visitor) -> None:
-    """Let somebody in."""
+    """Mark a request as authenticated."""
     scope[VISITOR] = visitor
 
 
 def visitor_in(scope: Scope) -> Visitor | None:
-    """Return who was let in, if anybody was."""
-    found = scope.get(VISITOR)
-    return found if isinstance(found, Visitor) else None
+    """Return the visitor of a request; None if it is not authenticated."""
+    visitor = scope.get(VISITOR)
+    return visitor if isinstance(visitor, Visitor) else None
 
 
 def visitor_of(request: HTTPConnection) -> Visitor:
-    """Return who was let in; refuse when nobody was."""
-    found = visitor_in(request.scope)
-    if found is None:
-        raise HTTPException(401, "nobody was let in")
-    return found
+    """Return the visitor of a request; refuse a request that is not authenticated."""
+    visitor = visitor_in(request.scope)
+    if visitor is None:
+        raise HTTPException(401, "this request is not authenticated: log in first")
+    return visitor
 
 
 def who_of(request: HTTPConnection) -> str:
-    """Say who sent a request."""
+    """Return the name of the user who sent a request."""
     return visitor_of(request).who
 
 
-def closed(route: Route | Mount) -> Route | Mount:
-    """Close a route: it refuses a request that nobody was let in with."""
-    route.app = _Closed(route.app)
+def require_visitor(route: Route | Mount) -> Route | Mount:
+    """Make a route refuse every request that is not authenticated."""
+    route.app = _RequireVisitor(route.app)
     return route
 
 
-class _Closed:
-    """An ASGI app around one route."""
+class _RequireVisitor:
+    """ASGI middleware around one route."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

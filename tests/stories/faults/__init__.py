@@ -1,5 +1,5 @@
-"""Faults: each file does one thing to a story and says what it did.
+"""Faults: each module injects one kind of fault into a story.
 
-A fault is a function from the story to a `Fault`: when it began, when it was over, and whom it
-may rightly have silenced. What it does at random it does with the story's own dice.
+A fault is a function from the story to a `Fault`: when it began, when it was over, and which
+processes it may have silenced. Random choices come from the story's own random numbers.
 """

@@ -1,4 +1,4 @@
-"""Deadlock: jobs locked in the wrong order, beside others who cancel, recover and prune."""
+"""Deadlock: sessions lock jobs in the wrong order, and others cancel, recover and prune."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 import psycopg
 
-from tests.stories.fleet import LEASE
 from tests.stories.history import Fault
 from tests.stories.story import Story
+from tests.support.fleet import LEASE
+from tests.support.waiting import wait_until
 
 SECONDS = 3.0
 DEADLINE = 60.0
@@ -22,7 +23,7 @@ HELD = b"""
 """
 TOUCH = b"update howdah.jobs set priority = priority where id = %s"
 DEADLOCKS = "select deadlocks from pg_stat_database where datname = current_database()"
-MEDDLING = (
+OTHER_CALLS = (
     b"""select howdah.cancel(array(
             select id from howdah.jobs where job_type = 'quick' and status in ('pending', 'claimed')
             order by random() limit 2))""",
@@ -32,20 +33,24 @@ MEDDLING = (
 
 
 def deadlocks(story: Story) -> Fault:
-    """Go on until the server has had to resolve a deadlock."""
+    """Continue until the server has resolved a deadlock."""
     story.start_long_jobs(LEASE)
     began, before = time.monotonic(), story.value(DEADLOCKS)
     stop = threading.Event()
     threads = [
-        threading.Thread(target=_again_and_again, args=(story, stop, what))
-        for what in (_touch_backwards, _touch_backwards, _meddle)
+        threading.Thread(target=_repeat, args=(story, stop, call))
+        for call in (_lock_backwards, _lock_backwards, _call_others)
     ]
     for thread in threads:
         thread.start()
     try:
-        while time.monotonic() < began + SECONDS or story.value(DEADLOCKS) == before:
-            assert time.monotonic() < began + DEADLINE, "nobody ran into a deadlock"
-            time.sleep(0.1)
+        time.sleep(SECONDS)
+        wait_until(
+            lambda: story.value(DEADLOCKS) > before,
+            "the server has resolved a deadlock",
+            deadline=DEADLINE,
+            pause=0.1,
+        )
     finally:
         stop.set()
         for thread in threads:
@@ -56,22 +61,24 @@ def deadlocks(story: Story) -> Fault:
 Use = Callable[["psycopg.Connection[Any]"], None]
 
 
-def _again_and_again(story: Story, stop: threading.Event, use: Use) -> None:
+def _repeat(story: Story, stop: threading.Event, use: Use) -> None:
     with story.server.connect(story.database) as connection:
         connection.execute("set deadlock_timeout = '50ms'")
         while not stop.is_set():
-            with suppress(psycopg.OperationalError):  # lost a race, as somebody must
+            with suppress(
+                psycopg.OperationalError
+            ):  # the server ended this one to resolve a deadlock
                 use(connection)
 
 
-def _touch_backwards(connection: psycopg.Connection[Any]) -> None:
+def _lock_backwards(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         for row in connection.execute(HELD).fetchall():
             connection.execute(TOUCH, row)
             time.sleep(0.005)
 
 
-def _meddle(connection: psycopg.Connection[Any]) -> None:
-    for sql in MEDDLING:
+def _call_others(connection: psycopg.Connection[Any]) -> None:
+    for sql in OTHER_CALLS:
         connection.execute(sql)
     time.sleep(0.05)

@@ -1,7 +1,7 @@
-"""Failover: the primary is gone, its synchronous standby takes over, the old one comes back.
+"""Failover: the primary crashes, its synchronous standby takes over, the old primary comes back.
 
-Clients name both servers and find out by themselves which of them takes writes. Acknowledged is
-only what the standby has too, so nothing that was acknowledged is lost.
+Clients name both servers and find the one that accepts writes. A commit is acknowledged only when
+the standby has it, so nothing that was acknowledged is lost.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 
 from tests.stories.history import Fault
-from tests.stories.server import STANDBY, PgServer
 from tests.stories.story import Story
+from tests.support.postgres_server import STANDBY, PgServer
+from tests.support.waiting import wait_until
 
 
 def fail_over(story: Story) -> Fault:
@@ -19,7 +20,7 @@ def fail_over(story: Story) -> Fault:
     until_in_sync(old)
     began = time.monotonic()
     old.crash()
-    new.value("alter system reset synchronous_standby_names")  # it has no standby of its own yet
+    new.value("alter system reset synchronous_standby_names")  # it has no standby yet
     new.value("select pg_reload_conf()")
     new.promote()
     story.server = new
@@ -27,7 +28,7 @@ def fail_over(story: Story) -> Fault:
 
 
 def come_back(story: Story) -> Fault:
-    """Let the old primary come back as the standby of the new one."""
+    """Start the old primary as the standby of the new one."""
     began = time.monotonic()
     returning = other(story)
     returning.follow(story.server).start()
@@ -40,15 +41,16 @@ def other(story: Story) -> PgServer:
 
 
 def keep_in_sync(primary: PgServer) -> None:
-    """Acknowledge from now on only what the standby has too."""
+    """From now on, acknowledge a commit only when the standby has it."""
     primary.value(f"alter system set synchronous_standby_names = '{STANDBY}'")
     primary.value("select pg_reload_conf()")
     until_in_sync(primary)
 
 
 def until_in_sync(primary: PgServer) -> None:
-    until = time.monotonic() + 60
     sql = "select exists (select from pg_stat_replication where sync_state = 'sync')"
-    while not primary.value(sql):
-        assert time.monotonic() < until, f"no standby keeps up:\n{primary.said()}"
-        time.sleep(0.02)
+    wait_until(
+        lambda: primary.value(sql),
+        lambda: f"a standby is in sync:\n{primary.log_tail()}",
+        deadline=60,
+    )

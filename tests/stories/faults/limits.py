@@ -1,4 +1,4 @@
-"""Limits: no connection is left, or an administrator has set limits on how long things may take."""
+"""Limits: no connection is left, or an administrator has set short timeouts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 2.0
 
 
 def no_connection_left(story: Story) -> Fault:
-    """Somebody else has taken every connection the server gives out."""
+    """Another client takes every connection of the server."""
     began = time.monotonic()
     with ExitStack() as taken:
         story.proxy.cut()
@@ -26,12 +26,12 @@ def no_connection_left(story: Story) -> Fault:
     return Fault("connection limit reached", began, time.monotonic(), silences_all=True)
 
 
-def _set_by_an_administrator(setting: str, value: str, *, locked: bool) -> Callable[[Story], Fault]:
+def _set_timeout(setting: str, value: str, *, locked: bool) -> Callable[[Story], Fault]:
     def limit(story: Story) -> Fault:
         began = time.monotonic()
         story.value(f"alter database {story.database} set {setting} = '{value}'")
-        story.value(ALL_BUT_US)  # a setting counts for sessions that begin after it
-        with _in_the_way(story) if locked else nullcontext():
+        story.value(ALL_BUT_US)  # a setting counts for new sessions
+        with _locked_table(story) if locked else nullcontext():
             time.sleep(SECONDS)
         story.value(f"alter database {story.database} reset {setting}")
         story.value(ALL_BUT_US)
@@ -42,8 +42,8 @@ def _set_by_an_administrator(setting: str, value: str, *, locked: bool) -> Calla
 
 
 @contextmanager
-def _in_the_way(story: Story) -> Generator[None]:
-    """Let a session stand in everybody's way, so that there is something to time out for."""
+def _locked_table(story: Story) -> Generator[None]:
+    """Lock the table, so that statements wait and time out."""
     with story.server.connect(story.database) as session:
         session.execute("set statement_timeout = 0; set lock_timeout = 0")
         with session.transaction():
@@ -51,8 +51,6 @@ def _in_the_way(story: Story) -> Generator[None]:
             yield
 
 
-statement_timeout = _set_by_an_administrator("statement_timeout", "20ms", locked=True)
-lock_timeout = _set_by_an_administrator("lock_timeout", "10ms", locked=True)
-idle_in_transaction = _set_by_an_administrator(
-    "idle_in_transaction_session_timeout", "1ms", locked=False
-)
+statement_timeout = _set_timeout("statement_timeout", "20ms", locked=True)
+lock_timeout = _set_timeout("lock_timeout", "10ms", locked=True)
+idle_in_transaction = _set_timeout("idle_in_transaction_session_timeout", "1ms", locked=False)

@@ -1,4 +1,4 @@
-"""Replies: a statement is carried out and committed, and its answer gets lost."""
+"""Replies: a statement is executed and committed, and its answer is lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tests.stories.history import Fault
 from tests.stories.story import Story
+from tests.support.waiting import wait_until
 
 TIMES = 3
 
@@ -16,10 +17,7 @@ def _lose_answers(name: str, pattern: str) -> Callable[[Story], Fault]:
         began = time.monotonic()
         for _ in range(TIMES):
             story.proxy.drop_answer(pattern)
-            until = time.monotonic() + 30
-            while story.proxy.dropping:
-                assert time.monotonic() < until, f"nobody sent {pattern}"
-                time.sleep(0.005)
+            wait_until(lambda: not story.proxy.dropping, f"a client sends {pattern}", deadline=30)
         return Fault(name, began, time.monotonic())
 
     return lose

@@ -1,15 +1,15 @@
-"""Restart: the server ends at once, as with `pg_ctl stop -m immediate`, and comes back.
+"""Restart: the server ends as with `pg_ctl stop -m immediate`, and starts again.
 
-Perhaps with a worker of the same machine, which is up before the server and waits for it.
+In one fault a worker restarts too. It is up before the server, and waits for it.
 """
 
 from __future__ import annotations
 
 import time
 
-from tests.stories.fleet import LEASE
 from tests.stories.history import Fault
 from tests.stories.story import Story
+from tests.support.fleet import LEASE
 
 
 def restart_server(story: Story) -> Fault:
@@ -20,7 +20,7 @@ def restart_server(story: Story) -> Fault:
 
 
 def long_outage(story: Story) -> Fault:
-    """The server is away for longer than a lease: nobody may be given up for that."""
+    """The server is down for twice the lease: no worker may be given up for that."""
     story.start_long_jobs(3 * LEASE)
     began = time.monotonic()
     story.server.crash()
@@ -30,13 +30,13 @@ def long_outage(story: Story) -> Fault:
 
 
 def restart_with_worker(story: Story) -> Fault:
-    """A machine with the server and a worker on it restarts, and the worker is up first."""
-    victim = story.chance.choice(story.fleet.workers)
+    """The machine of the server and of a worker restarts, and the worker is up first."""
+    process = story.rng.choice(story.fleet.workers)
     began = time.monotonic()
     story.server.crash()
-    story.fleet.kill(victim)
-    story.fleet.until_it_says(story.fleet.add_worker(), "worker.waiting")
+    story.fleet.kill(process)
+    story.fleet.wait_for_log(story.fleet.add_worker(), "worker.waiting")
     story.server.start()
-    kills = frozenset({victim.pid})
+    kills = frozenset({process.pid})
     name = "restart of the server and a worker"
     return Fault(name, began, time.monotonic(), kills=kills, crash=True)

@@ -1,5 +1,10 @@
-"""High availability as people run it: Patroni and etcd decide which PostgreSQL takes writes.
+"""High availability: Patroni and etcd decide which PostgreSQL accepts writes.
 
-Made by `make test-ha`: Patroni comes from PyPI into `.ha/`, etcd from the system's packages. What
-the stories do to such a cluster is in faults/patroni.py.
+`make test-ha` installs Patroni from PyPI into `.ha/`, and etcd from the system's packages. The
+faults of such a cluster are in faults/patroni.py.
+
+cluster.py   two nodes and an etcd
+etcd.py      runs etcd
+node.py      a PostgreSQL under Patroni
+programs.py  finds etcd and Patroni
 """

@@ -1,9 +1,8 @@
-"""Etcd: where Patroni keeps who leads; one member, on the loopback address."""
+"""Etcd: one member on the loopback address. Patroni stores in it which node leads."""
 
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +10,15 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from tests.stories.ha.programs import find_etcd
-from tests.stories.server import free_port
+from tests.support.postgres_server import free_port
+from tests.support.waiting import wait_until
 
 DEADLINE = 60.0
 
 
 @contextmanager
 def etcd(folder: Path) -> Generator[int]:
-    """Run etcd for as long as it is needed; yields the port that its clients use."""
+    """Run etcd while the block runs; yields the port for clients."""
     folder.mkdir()
     port, peers = free_port(), f"http://127.0.0.1:{free_port()}"
     clients, log = f"http://127.0.0.1:{port}", folder / "etcd.log"
@@ -34,13 +34,17 @@ def etcd(folder: Path) -> Generator[int]:
             stdout=file,
             stderr=file,
         )
+
+    def log_tail() -> str:
+        return log.read_text(errors="replace")[-3000:]
+
     try:
-        until = time.monotonic() + DEADLINE
-        while not _healthy(clients):
-            said = log.read_text(errors="replace")[-3000:]
-            assert process.poll() is None, f"etcd has ended:\n{said}"
-            assert time.monotonic() < until, f"etcd is not ready:\n{said}"
-            time.sleep(0.05)
+
+        def ready() -> bool:
+            assert process.poll() is None, f"etcd has ended:\n{log_tail()}"
+            return _healthy(clients)
+
+        wait_until(ready, lambda: f"etcd is ready:\n{log_tail()}", deadline=DEADLINE)
         yield port
     finally:
         process.kill()

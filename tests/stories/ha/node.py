@@ -1,6 +1,6 @@
 """Node: a PostgreSQL that Patroni starts, stops, promotes and makes a standby again.
 
-To a story it is a server like any other; only that its life is Patroni's to decide.
+A story uses it like any other server, but Patroni decides when it runs.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +19,8 @@ import psycopg
 import pytest
 
 from tests.stories.ha.programs import find_patroni
-from tests.stories.server import DETACHED, SETTINGS, USER, PgServer, free_port
+from tests.support.postgres_server import DETACHED, SETTINGS, USER, PgServer, free_port
+from tests.support.waiting import wait_until
 
 # The shortest that Patroni allows. A primary that is gone is noticed when its key has expired.
 TIMING = {"ttl": 20, "loop_wait": 1, "retry_timeout": 3}
@@ -47,19 +47,19 @@ class Node(PgServer):
         self._replicators = replicators
         self._api = free_port()
         self._patroni = find_patroni()
-        if not self._who.can(("-x", Path(self._patroni).resolve())):
-            pytest.fail(f"PATRONI NOT TESTED: who runs PostgreSQL here cannot run {self._patroni}")
+        if not self._run_as.can(("-x", Path(self._patroni).resolve())):
+            pytest.fail(f"PATRONI NOT TESTED: the user of PostgreSQL cannot run {self._patroni}")
         self._patroni_pid: int | None = None
         self._config = folder / "patroni.json"
         self._config.write_text(json.dumps(self._settings(etcd_port, synchronous)))
         for path in (folder, self._config):
-            self._who.give(path)
+            self._run_as.give(path)
 
     def start(self, wait: bool = False) -> Self:
-        """Start Patroni, which starts the server when it sees fit."""
+        """Start Patroni, which starts the server."""
         self.log.touch()
-        self._who.give(self.log)
-        done = self._who.run(
+        self._run_as.give(self.log)
+        done = self._run_as.run(
             "/bin/sh", "-c", DETACHED, "sh", str(self.log), self._patroni, str(self._config)
         )
         self._patroni_pid = int(done.stdout.split()[-1])
@@ -68,19 +68,19 @@ class Node(PgServer):
         return self
 
     def kill(self) -> None:
-        """End Patroni and every process of the server with -9."""
+        """End Patroni and every process of the server with SIGKILL."""
         gone = [self._patroni_pid, self._postmaster()]
-        family: list[psutil.Process] = []
+        processes: list[psutil.Process] = []
         for pid in gone:
             with suppress(psutil.NoSuchProcess):
                 if pid is not None:
-                    one = psutil.Process(pid)
-                    family += [one, *one.children(recursive=True)]
-        for process in family:
+                    process = psutil.Process(pid)
+                    processes += [process, *process.children(recursive=True)]
+        for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
-        _, left = psutil.wait_procs(family, timeout=30)
-        assert all(one.status() == psutil.STATUS_ZOMBIE for one in left), left
+        _, left = psutil.wait_procs(processes, timeout=30)
+        assert all(process.status() == psutil.STATUS_ZOMBIE for process in left), left
         self._patroni_pid = None
 
     def remove(self) -> None:
@@ -93,7 +93,7 @@ class Node(PgServer):
 
     @property
     def leads(self) -> bool:
-        """Whether it takes writes, and Patroni says that it is its turn."""
+        """Whether it accepts writes, and Patroni reports it as the primary."""
         try:
             return self.ask("/primary")[0] == 200 and not self.value("select pg_is_in_recovery()")
         except psycopg.OperationalError:
@@ -108,7 +108,7 @@ class Node(PgServer):
         return self.ask("/replica")[0] == 200
 
     def ask(self, path: str, body: dict[str, Any] | None = None) -> tuple[int, str]:
-        """Ask Patroni of this node; returns the status and what it said."""
+        """Send a request to this node's Patroni; returns the status and the body."""
         request = Request(
             f"http://127.0.0.1:{self._api}{path}",
             data=None if body is None else json.dumps(body).encode(),
@@ -123,16 +123,19 @@ class Node(PgServer):
             return 0, str(error)
 
     def receiver(self) -> psutil.Process:
-        """Return the process that receives what the primary sends."""
+        """Return the process that receives the WAL of the primary."""
         return psutil.Process(self.value("select pid from pg_stat_wal_receiver"))
 
     def until(self, what: str, condition: str) -> None:
         """Wait until one of the properties above holds."""
-        until = time.monotonic() + DEADLINE
-        while not getattr(self, condition):
-            assert self.alive, f"{self.name}: Patroni has ended:\n{self.said()}"
-            assert time.monotonic() < until, f"{self.name}: not within reach: {what}\n{self.said()}"
-            time.sleep(0.05)
+
+        def holds() -> bool:
+            assert self.alive, f"{self.name}: Patroni has ended:\n{self.log_tail()}"
+            return getattr(self, condition)
+
+        wait_until(
+            holds, lambda: f"{self.name}: {what}\n{self.log_tail()}", deadline=DEADLINE, pause=0.05
+        )
 
     def _postmaster(self) -> int | None:
         try:
@@ -141,7 +144,7 @@ class Node(PgServer):
             return None
 
     def _settings(self, etcd_port: int, synchronous: bool) -> dict[str, Any]:
-        here, api = f"127.0.0.1:{self.port}", f"127.0.0.1:{self._api}"
+        address, api = f"127.0.0.1:{self.port}", f"127.0.0.1:{self._api}"
         parameters = {name: SETTINGS[name] for name in SETTINGS if name not in BY_PATRONI}
         return {
             "scope": "story",
@@ -161,8 +164,8 @@ class Node(PgServer):
                 "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "data-checksums"],
             },
             "postgresql": {
-                "listen": here,
-                "connect_address": here,
+                "listen": address,
+                "connect_address": address,
                 "data_dir": str(self.data),
                 "bin_dir": str(Path(self._binaries["postgres"]).parent),
                 "pgpass": str(self.folder / "pgpass"),

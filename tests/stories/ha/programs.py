@@ -1,7 +1,7 @@
-"""Programs: where etcd and Patroni are, or what has to be installed.
+"""Programs: where etcd and Patroni are, or what to install.
 
-Whoever runs `make test-ha` wants to know that it holds, so what is missing is a failure and says
-what to do; nothing is left out in silence.
+`make test-ha` must not skip anything silently. So a missing program is a failure, which says what
+to install.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def find_patroni() -> str:
 
 @cache
 def find_etcd() -> str:
-    """Return the program; install it where that is ours to do."""
+    """Return the path of etcd; install it if we are root."""
     apt = shutil.which("apt-get")
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for words in (
@@ -40,8 +40,8 @@ def find_etcd() -> str:
             break
         if words:
             subprocess.run([str(apt), "-qq", *words], capture_output=True, env=quiet, timeout=300)
-        if found := shutil.which("etcd"):
-            return found
+        if path := shutil.which("etcd"):
+            return path
     pytest.fail(
         "PATRONI NOT TESTED: install Debian's package `etcd-server`, or any other etcd 3.4 or "
         "newer, so that `etcd` is on PATH"

@@ -1,9 +1,9 @@
-"""Soak: every fault again and again, done to one fleet for as long as asked.
+"""Soak: every fault again and again, injected into one fleet for a given time.
 
     make soak MINUTES=30
     make soak MINUTES=1 FAULT=kill_worker
 
-ground.py    the servers: a primary and its synchronous standby, on small disks where allowed
-roster.py    every fault by name
-record.py    what a run found, as it is kept in bench/records/<date>-soak/soak.json
+servers.py         a primary and its synchronous standby, on small disks if it may mount them
+fault_registry.py  every fault by name
+record.py          the results of a run: the format of bench/records/<date>-soak/soak.json
 """

@@ -1,4 +1,4 @@
-"""Record: what a soak found, as it is kept in bench/records/<date>-soak/soak.json."""
+"""Record: the results of a soak, kept in bench/records/<date>-soak/soak.json."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statistics import median
 
 import msgspec
 
-from tests.stories.facts import Facts
-from tests.stories.story import Suffered
+from tests.stories.story import FaultOutcome
+from tests.stories.story_result import StoryResult
 
 RECORDS = Path(__file__).resolve().parents[3] / "bench" / "records"
 FILE = "soak.json"
@@ -20,13 +20,13 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of fault. Seconds are counted from the end of the fault."""
 
     name: str
-    key: str  # what `make soak FAULT=…` takes
+    key: str  # the name for `make soak FAULT=…`
     injected: int
     under_way: int  # live jobs when it began: the median
     under_way_most: int
-    resumed: float  # until a job handed over after the fault was done: the median
+    resumed: float  # until a job enqueued after the fault was done: the median
     resumed_worst: float
-    caught_up: float  # until everything handed over before was done: the median
+    caught_up: float  # until every job enqueued before was done: the median
     caught_up_worst: float
 
 
@@ -39,7 +39,7 @@ class SoakRecord(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     minutes: float
     workers: int
-    acknowledged: int  # enqueues, by what the producer heard
+    acknowledged: int  # enqueues, by the answer that the producer got
     unknown: int
     rolled_back: int
     jobs: int
@@ -49,43 +49,43 @@ class SoakRecord(msgspec.Struct, frozen=True, kw_only=True):
     settled_twice: int
     findings: list[str]  # every broken promise, in the checker's words
     faults: list[FaultRecord]
-    left_out: dict[str, str]  # what could not be done here, and why
+    left_out: dict[str, str]  # faults that could not be injected here, and why
 
 
-def of_faults(suffered: Sequence[tuple[str, Suffered]]) -> list[FaultRecord]:
-    """Put together what is known of each kind of fault."""
-    names = dict.fromkeys((key, one.name) for key, one in suffered)
-    found: list[FaultRecord] = []
+def of_faults(outcomes: Sequence[tuple[str, FaultOutcome]]) -> list[FaultRecord]:
+    """Summarize the outcomes of each kind of fault."""
+    names = dict.fromkeys((key, outcome.name) for key, outcome in outcomes)
+    records: list[FaultRecord] = []
     for key, name in names:
-        those = [one for its_key, one in suffered if (its_key, one.name) == (key, name)]
-        found.append(
+        same = [outcome for its_key, outcome in outcomes if (its_key, outcome.name) == (key, name)]
+        records.append(
             FaultRecord(
                 name=name,
                 key=key,
-                injected=len(those),
-                under_way=round(median(one.under_way for one in those)),
-                under_way_most=max(one.under_way for one in those),
-                resumed=round(median(one.resumed for one in those), 2),
-                resumed_worst=round(max(one.resumed for one in those), 2),
-                caught_up=round(median(one.caught_up for one in those), 2),
-                caught_up_worst=round(max(one.caught_up for one in those), 2),
+                injected=len(same),
+                under_way=round(median(outcome.under_way for outcome in same)),
+                under_way_most=max(outcome.under_way for outcome in same),
+                resumed=round(median(outcome.resumed for outcome in same), 2),
+                resumed_worst=round(max(outcome.resumed for outcome in same), 2),
+                caught_up=round(median(outcome.caught_up for outcome in same), 2),
+                caught_up_worst=round(max(outcome.caught_up for outcome in same), 2),
             )
         )
-    return sorted(found, key=lambda fault: fault.name)
+    return sorted(records, key=lambda fault: fault.name)
 
 
-def counts(facts: Facts, findings: Sequence[str]) -> dict[str, int]:
-    """Count what the whole story came to."""
-    heard = Counter(one.how for one in facts.history.enqueued)
+def counts(result: StoryResult, findings: Sequence[str]) -> dict[str, int]:
+    """Count the results of the whole story."""
+    answers = Counter(enqueued.how for enqueued in result.history.enqueued)
     broken = Counter(finding.partition(":")[0] for finding in findings)
-    attempts = sum(1 for m in facts.moves if m.now is not None and m.now.status == "claimed")
+    attempts = sum(1 for m in result.moves if m.after is not None and m.after.status == "claimed")
     return {
-        "acknowledged": heard["ok"],
-        "unknown": heard["unknown"],
-        "rolled_back": heard["rolled back"],
-        "jobs": len(facts.trail.jobs),
+        "acknowledged": answers["ok"],
+        "unknown": answers["unknown"],
+        "rolled_back": answers["rolled back"],
+        "jobs": len(result.move_log.jobs),
         "attempts": attempts,
-        "given_up": len(facts.taken),
+        "given_up": len(result.taken),
         "lost": broken["acknowledged_enqueues_are_kept"],
         "settled_twice": broken["an_attempt_ends_once"],
     }

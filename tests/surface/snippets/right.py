@@ -1,4 +1,4 @@
-"""Right use of the surface: no type checker has anything to say, and the types are exact."""
+"""Right use of the API: a type checker reports no error, and the types are exact."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def decides(n: int) -> int:
     if n == 2:
         raise Fail("never")
     if n == 3:
-        raise Cancel("nobody cares")
+        raise Cancel("not needed")
     if n == 4:
         raise Snooze(timedelta(hours=1))
     return n

@@ -1,8 +1,8 @@
-"""howdah bench: how fast this database does this work.
+"""howdah bench: measures how fast a database runs the work of a queue.
 
-command.py  what is typed, and the table
-works.py    the works that are measured
-cost.py     what a work cost: CPU, WAL, statements
+command.py    the command and its table
+workloads.py  the workloads that are measured
+cost.py       what a workload cost: time, CPU, WAL, statements
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command `howdah bench`: measure, and lay out what was measured."""
+"""Command: `howdah bench` measures the workloads and prints the results."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from howdah import Queue
-from howdah.cli import ground
-from howdah.cli.bench.works import Measured, Tell, Works
+from howdah.cli import output
+from howdah.cli.bench.workloads import Measurement, ReportProgress, Workloads
 from howdah.cli.options import dsn_option, json_option
+from howdah.cli.run_on_queue import run_on_queue
 
 
 @click.command()
 @click.option(
     "--jobs", type=click.IntRange(1, 10_000_000), default=100_000, show_default=True,
-    help="How many jobs to enqueue and work off.",
+    help="How many jobs to enqueue and run.",
 )  # fmt: skip
 @click.option(
     "--concurrency", type=click.IntRange(1, 10_000), default=100, show_default=True,
@@ -25,24 +26,26 @@ from howdah.cli.options import dsn_option, json_option
 @json_option
 @dsn_option
 def bench(jobs: int, concurrency: int, as_json: bool, dsn: str | None) -> None:
-    """Measure how fast this database does the work of a queue.
+    """Measure how fast this database runs the work of a queue.
 
-    Enqueues in bulk and one by one, works the jobs off with one worker in this process, and
-    times how soon an idle worker picks a job up. The handler does nothing, the payload has 100
-    bytes. The jobs have a type of their own and are removed afterwards. On a database that
-    others use, expect to be felt.
+    Enqueues jobs in bulk and one by one, runs them with one worker in this process, and measures
+    how soon an idle worker starts a job. The handler does nothing; a payload has 100 bytes. The
+    jobs have a type of their own and are deleted at the end. This puts a heavy load on the
+    database: other programs that use it become slower meanwhile.
     """
 
-    async def work(queue: Queue) -> list[Measured]:
+    async def work(queue: Queue) -> list[Measurement]:
         with _progress() as progress:
-            works = Works(queue, jobs=jobs, concurrency=concurrency, tell=_teller(progress))
-            return await works.all()
+            report = _progress_reporter(progress)
+            return await Workloads(
+                queue, jobs=jobs, concurrency=concurrency, report=report
+            ).measure_all()
 
-    measured = ground.on_queue(dsn, work)
+    measurements = run_on_queue(dsn, work)
     if as_json:
-        ground.show_json([_fields(one) for one in measured])
+        output.show_json([_fields(measurement) for measurement in measurements])
     else:
-        ground.show(_table(measured))
+        output.show(_table(measurements))
 
 
 def _progress() -> Progress:
@@ -55,39 +58,39 @@ def _progress() -> Progress:
     )
 
 
-def _teller(progress: Progress) -> Tell:
+def _progress_reporter(progress: Progress) -> ReportProgress:
     tasks: dict[str, TaskID] = {}
 
-    def tell(work: str, done: int, total: int) -> None:
-        if work not in tasks:
-            tasks[work] = progress.add_task(work, total=total)
-        progress.update(tasks[work], completed=done)
+    def report(workload: str, done: int, total: int) -> None:
+        if workload not in tasks:
+            tasks[workload] = progress.add_task(workload, total=total)
+        progress.update(tasks[workload], completed=done)
 
-    return tell
+    return report
 
 
-def _fields(one: Measured) -> dict[str, object]:
-    cost = one.cost
+def _fields(measurement: Measurement) -> dict[str, object]:
+    cost = measurement.cost
     fields: dict[str, object] = {
-        "work": one.work,
-        "jobs": one.jobs,
+        "work": measurement.workload,
+        "jobs": measurement.jobs,
         "seconds": round(cost.seconds, 6),
-        "jobs_per_second": round(one.jobs / cost.seconds, 1),
-        "cpu_us_per_job": round(1e6 * cost.cpu_seconds / one.jobs, 2),
-        "statements_per_job": round(cost.statements / one.jobs, 5),
+        "jobs_per_second": round(measurement.jobs / cost.seconds, 1),
+        "cpu_us_per_job": round(1e6 * cost.cpu_seconds / measurement.jobs, 2),
+        "statements_per_job": round(cost.statements / measurement.jobs, 5),
         "wal_bytes_per_job": None
         if cost.wal_bytes is None
-        else round(cost.wal_bytes / one.jobs, 1),
+        else round(cost.wal_bytes / measurement.jobs, 1),
     }
-    if one.latencies:
+    if measurement.latencies:
         fields["latency_ms"] = {
-            name: round(1000 * one.percentile(part), 3)
+            name: round(1000 * measurement.percentile(part), 3)
             for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
         }
     return fields
 
 
-def _table(measured: list[Measured]) -> Table:
+def _table(measurements: list[Measurement]) -> Table:
     headings = (
         "JOBS",
         "JOBS/S",
@@ -98,22 +101,22 @@ def _table(measured: list[Measured]) -> Table:
         "P95 ms",
         "P99 ms",
     )
-    table = ground.table("WORK", *headings, right=headings)
-    for one in measured:
-        cost = one.cost
-        wal = "·" if cost.wal_bytes is None else f"{cost.wal_bytes / one.jobs:,.0f}"
+    table = output.table("WORK", *headings, right=headings)
+    for measurement in measurements:
+        cost = measurement.cost
+        wal = "·" if cost.wal_bytes is None else f"{cost.wal_bytes / measurement.jobs:,.0f}"
         latencies = (
-            [f"{1000 * one.percentile(part):.2f}" for part in (0.5, 0.95, 0.99)]
-            if one.latencies
+            [f"{1000 * measurement.percentile(part):.2f}" for part in (0.5, 0.95, 0.99)]
+            if measurement.latencies
             else ["·", "·", "·"]
         )
         table.add_row(
-            one.work,
-            f"{one.jobs:,}",
-            f"{one.jobs / cost.seconds:,.0f}",
-            f"{1e6 * cost.cpu_seconds / one.jobs:,.1f}",
+            measurement.workload,
+            f"{measurement.jobs:,}",
+            f"{measurement.jobs / cost.seconds:,.0f}",
+            f"{1e6 * cost.cpu_seconds / measurement.jobs:,.1f}",
             wal,
-            f"{cost.statements / one.jobs:.3f}",
+            f"{cost.statements / measurement.jobs:.3f}",
             *latencies,
         )
     return table

@@ -1,7 +1,7 @@
-"""Cost: what a work took besides time.
+"""Cost: what a workload cost besides time.
 
-CPU is this process's own, client and worker together. WAL is what the server wrote meanwhile,
-by everyone: on a database that others use it is an upper bound. Statements are those this
+CPU is that of this process, client and worker together. WAL is what the server wrote meanwhile
+for all its clients: on a shared database it is an upper bound. Statements are those that this
 process sent.
 """
 
@@ -15,15 +15,16 @@ import msgspec
 
 from howdah import Queue
 from howdah.errors import HowdahError
+from howdah.store.bench import wal_position
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What one work took, for all its jobs."""
+    """The cost of one workload, for all its jobs."""
 
     seconds: float
     cpu_seconds: float
     statements: int
-    wal_bytes: int | None  # None where the role may not ask
+    wal_bytes: int | None  # None if the role may not read it
 
 
 class Meter:
@@ -55,10 +56,6 @@ class Meter:
 
     async def _wal_position(self) -> int | None:
         try:
-            return int(
-                await self._queue.store.fetchval(
-                    "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
-                )
-            )
+            return await wal_position(self._queue.store)
         except HowdahError:
             return None

@@ -1,14 +1,14 @@
-"""howdah demo: the product in half a minute, on a PostgreSQL of its own.
+"""howdah demo: shows the product in half a minute, on a private PostgreSQL.
 
-    jobs      the job types, as any program would write them
-    crew      real worker processes, one of which is killed
-    play      hand over, cancel, kill -9, until all jobs have ended
-    news      what happened, told from what the queue says
-    screen    live on a terminal, plain lines elsewhere
-    promises  whether the database says what was promised
+    command.py   the command: prepares everything, prints the summary
+    jobs.py      the job types, written like those of any program
+    workers.py   the worker processes, one of which is killed
+    scenario.py  enqueues, cancels, kills a worker with -9, waits until all jobs have ended
+    changes.py   what changed between two snapshots of the queue
+    display.py   a live view on a terminal, plain lines elsewhere
+    checks.py    compares the database at the end with what the demo promises
 
-Nothing is staged: what is shown is read back from the queue, and the exit code says whether
-the promises held.
+Everything shown is read from the queue. The exit code says whether every check passed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Jobs: the job types of the demo, as any program would write them.
+"""Jobs: the job types of the demo, written like those of any program.
 
-Worked on by `howdah worker howdah.cli.demo.jobs:queue`, in processes of their own.
+The workers of the demo run them: `howdah worker howdah.cli.demo.jobs:queue`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import time
 from datetime import timedelta
 
 from howdah import Backoff, JobContext, Priority, Queue
-from howdah.cli.demo.crew import LIFELINE
+from howdah.cli.demo.workers import END_WITH_STDIN
 
 queue: Queue = Queue()
 
 
 @queue.job(priority=Priority.EXPLICIT)
 def thumbnail(ctx: JobContext, image: str, width: int) -> str:
-    """Run in a thread, as plain functions do."""
+    """A plain function: it runs in a thread."""
     for percent in range(0, 100, 5):
         ctx.progress(percent, "shrinking" if percent < 70 else "writing")
         time.sleep(width / 2000)
@@ -41,7 +41,7 @@ async def transcode(ctx: JobContext, video: str, minutes: float) -> str:
 
 @queue.job(backoff=Backoff(first=timedelta(seconds=1.5), jitter=0))
 async def fetch_rates(ctx: JobContext, source: str) -> int:
-    """Fail once, as networks do."""
+    """Fail on the first attempt."""
     await _stages(ctx, 1.5, "connecting", "reading")
     if ctx.attempt == 1:
         raise ConnectionError(f"{source} hung up")
@@ -50,7 +50,7 @@ async def fetch_rates(ctx: JobContext, source: str) -> int:
 
 @queue.job(fail_on=ValueError)
 async def import_orders(ctx: JobContext, file: str) -> None:
-    """Fail in a way that trying again would not mend."""
+    """Fail in a way that a retry cannot fix."""
     await _stages(ctx, 2.5, "parsing", "checking")
     raise ValueError(f"{file}, line 17: 'abc' is not an amount")
 
@@ -67,7 +67,7 @@ async def reindex(ctx: JobContext, shard: int) -> int:
 
 
 async def _stages(ctx: JobContext, seconds: float, *stages: str) -> None:
-    """Take this long, from stage to stage."""
+    """Run for this long, through these stages."""
     steps = max(int(seconds * 8), len(stages))
     for step in range(steps):
         await ctx.progress(100 * step / steps, stages[step * len(stages) // steps])
@@ -76,8 +76,8 @@ async def _stages(ctx: JobContext, seconds: float, *stages: str) -> None:
 
 def _end_with_the_demo() -> None:
     os.read(0, 1)
-    os._exit(1)  # the demo is gone, and its database: nobody is left to hand anything back to
+    os._exit(1)  # the demo and its database have ended, so no job can be released
 
 
-if LIFELINE in os.environ:
+if END_WITH_STDIN in os.environ:
     threading.Thread(target=_end_with_the_demo, daemon=True).start()

@@ -1,11 +1,11 @@
-"""howdah dev: a database, a worker that starts again when the code changes, and the dashboard.
+"""howdah dev: a database, a worker that restarts when the code changes, and the dashboard.
 
-    command   puts the three together in one terminal
-    watch     which files changed
-    reload    the worker as a child process, and its end
-    child     that process: `howdah worker`, tied to the life of its parent
+    command.py       the command: runs all three in one terminal
+    file_watcher.py  which Python files changed
+    reload.py        restarts the worker, which is a child process
+    child.py         that process: `howdah worker`, which ends with its parent
 
-The parent never imports the user's module, so a mistake in it cannot take the dashboard down.
+The parent never imports the user's module, so an error in it cannot end the dashboard.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Reload: the worker as a child process that starts again when the code changes.
+"""Reload: runs the worker as a child process and restarts it when the code changes.
 
-Comes after  watch.py
-
-A worker that ended by itself, because its module has a mistake or because somebody drained it, is
-not started again until something changes: nothing else would make it end otherwise.
+A worker that ended by itself, after an import error or a drain, is started again only when a
+file changes: until then it would end in the same way.
 """
 
 from __future__ import annotations
@@ -16,76 +14,76 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from howdah.cli.dev.watch import Watch
-from howdah.observe.wording import some
+from howdah.cli.dev.file_watcher import FileWatcher
+from howdah.text.wording import some
 
-GRACE = 2.0  # seconds that running jobs get to end; then they are handed back and run again
-HURRY = 3.0  # seconds that the worker gets to hand them back
+GRACE = 2.0  # seconds for running jobs to end; then they are released and run again
+RELEASE_TIME = 3.0  # seconds for the worker to release them
 
 
-class Reload:
-    """Keeps one worker at work on the code as it is now."""
+class ReloadingWorker:
+    """Keeps one worker running on the current code."""
 
     def __init__(
         self,
         target: str,
-        shown: str,
+        shown_dsn: str,
         *,
         dsn: str | None,
         options: Sequence[str],
         folder: Path,
-        say: Callable[[str], None],
+        show: Callable[[str], None],
     ) -> None:
         grace = ("--grace", f"{GRACE:g}s")
-        self._command = ("-P", "-m", "howdah.cli.dev.child", target, shown, *options, *grace)
+        self._command = ("-P", "-m", "howdah.cli.dev.child", target, shown_dsn, *options, *grace)
         self._dsn = dsn
         self._folder = folder
-        self._say = say
+        self._show = show
 
     async def run(self) -> None:
-        """Work until cancelled."""
-        watch = Watch(self._folder)
+        """Run until cancelled."""
+        watcher = FileWatcher(self._folder)
         while True:
             child = await self._start()
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    gone = tasks.create_task(self._tell_when_gone(child))
-                    changed = await watch.changed()
-                    gone.cancel()
+                    ended = tasks.create_task(self._report_end(child))
+                    changed = await watcher.changed()
+                    ended.cancel()
                 names = some(str(path.relative_to(self._folder)) for path in changed)
-                self._say(f"{names} changed: the worker starts again")
+                self._show(f"{names} changed: the worker restarts")
             finally:
-                await _end(child)
+                await _stop(child)
 
     async def _start(self) -> Process:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         if self._dsn is not None:
-            environment["HOWDAH_DSN"] = self._dsn  # where nobody else can read its password
+            environment["HOWDAH_DSN"] = self._dsn  # not an argument: other users can read those
         return await asyncio.create_subprocess_exec(
             sys.executable,
             *self._command,
             stdin=PIPE,
             env=environment,
             cwd=self._folder,
-            start_new_session=True,  # Ctrl-C is for the parent, which ends it in order
+            start_new_session=True,  # Ctrl-C goes to the parent, which stops the child
         )
 
-    async def _tell_when_gone(self, child: Process) -> None:
+    async def _report_end(self, child: Process) -> None:
         await child.wait()
-        self._say("the worker has ended; it starts again when a .py file changes")
+        self._show("the worker has ended; it restarts when a .py file changes")
 
 
-async def _end(child: Process) -> None:
-    """End a worker: it lets jobs end for a moment, hands back the rest, and goes."""
-    for send, patience in (
+async def _stop(child: Process) -> None:
+    """Stop a worker: its jobs may end within GRACE, then it releases them, then it is killed."""
+    for send_signal, timeout in (
         (child.terminate, GRACE + 1),
-        (child.terminate, HURRY),
-        (child.kill, HURRY),
+        (child.terminate, RELEASE_TIME),
+        (child.kill, RELEASE_TIME),
     ):
         if child.returncode is not None:
             return
         with suppress(ProcessLookupError):
-            send()
+            send_signal()
         with suppress(TimeoutError):
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 await child.wait()

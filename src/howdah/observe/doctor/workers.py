@@ -1,27 +1,21 @@
-"""Workers: whether somebody works, who fell silent, and the schema they work on."""
+"""Workers: which workers are alive or silent, the upkeep they do, and the schema they use."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from howdah.observe.doctor.check import Check, Examination, Level
-from howdah.observe.wording import length, some
-from howdah.observe.workers import read_held_up
+from howdah.observe.workers import beating_workers, read_held_up
 from howdah.store import Store, engine_files, query
+from howdah.text.wording import length, some
 
-UPKEEP = timedelta(seconds=30)
+UNPROMOTED = timedelta(seconds=30)  # that a due job may wait to join the line
 
 
 async def _workers(store: Store, within: timedelta) -> list[Check]:
-    rows = await query.fetch(
-        store,
-        within,
-        "select w.id, w.beat_at >= howdah.clock() - w.silent_after as alive, "
-        "exists (select from howdah.jobs_live as j where j.worker_id = w.id) as holds "
-        "from howdah.workers as w order by 1",
-    )
-    alive = [row["id"] for row in rows if row["alive"]]
-    silent = [row["id"] for row in rows if not row["alive"] and row["holds"]]
+    beating = await beating_workers(store, within)
+    alive = [worker.id for worker in beating if worker.alive]
+    silent = [worker.id for worker in beating if not worker.alive and worker.holds]
     waiting = await query.fetchval(
         store,
         within,
@@ -60,19 +54,19 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _held_up(store: Store, within: timedelta) -> list[Check]:
-    """Workers whose threads could not run: a handler held the GIL."""
+    """Find workers whose threads could not run because a handler held the GIL."""
     rows = await query.fetch(
         store,
         within,
         "select w.id, w.info->'held_up' as held_up from howdah.workers as w "
         "where w.beat_at >= howdah.clock() - w.silent_after and w.info ? 'held_up' order by 1",
     )
-    found = [(row["id"], read_held_up(row["held_up"])) for row in rows]
-    held = [(worker, one) for worker, one in found if one is not None]
+    reports = [(row["id"], read_held_up(row["held_up"])) for row in rows]
+    held = [(worker, report) for worker, report in reports if report is not None]
     if not held:
         return [Check(name="held_up", level=Level.FINE, sentence="No worker was held up.", value=0)]
-    worker, worst = max(held, key=lambda one: one[1].seconds)
-    types = sorted({name for _, one in held for name in one.types})
+    worker, worst = max(held, key=lambda report: report[1].seconds)
+    types = sorted({name for _, report in held for name in report.types})
     return [
         Check(
             name="held_up",
@@ -90,23 +84,23 @@ async def _held_up(store: Store, within: timedelta) -> list[Check]:
 
 
 async def _upkeep(store: Store, within: timedelta) -> list[Check]:
-    """Whoever is due joins the line within a second where a worker does the upkeep."""
+    """Check that due jobs join the line; with a worker that takes a second."""
     late: timedelta | None = await query.fetchval(
         store,
         within,
         "select howdah.clock() - (select run_at from howdah.jobs_live "
         "where worker_id is null and ready_at is null order by run_at limit 1)",
     )
-    overdue = late is not None and late > UPKEEP
+    overdue = late is not None and late > UNPROMOTED
     return [
         Check(
             name="upkeep",
             level=Level.WARNING if overdue else Level.FINE,
-            sentence=f"A job has been due for {length(late)} and was not let into the line."
+            sentence=f"A job has been due for {length(late)} and has not joined the line."
             if overdue and late is not None
             else "Jobs that are due have joined the line.",
-            advice="Workers do the upkeep, one at a time. Either none runs, or somebody holds the "
-            "upkeep's lock: look in pg_locks for an advisory lock with objid 2."
+            advice="Workers do the upkeep, one at a time. Either none runs, or a session holds the "
+            "lock of the upkeep: look in pg_locks for an advisory lock with objid 2."
             if overdue
             else "",
             value=max(0.0, late.total_seconds()) if late is not None else 0.0,
@@ -123,18 +117,18 @@ async def _schema(store: Store, within: timedelta) -> list[Check]:
     newer = number > engine_files.SCHEMA_NUMBER
     level = Level.FINE if same and not newer else Level.WARNING
     if newer:
-        said = (
+        sentence = (
             f"The schema has number {number}, newer than this code's {engine_files.SCHEMA_NUMBER}."
         )
     else:
-        said = f"The schema has number {number}" + (
+        sentence = f"The schema has number {number}" + (
             ", as this code has." if same else ", but its functions are not this code's."
         )
     return [
         Check(
             name="schema",
             level=level,
-            sentence=said,
+            sentence=sentence,
             advice=""
             if level is Level.FINE
             else "Another version of howdah installed it last. Bring all programs to one version, "

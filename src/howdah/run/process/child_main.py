@@ -1,9 +1,8 @@
-"""Child: the other end of minder.py, started by process.py with the numbers of PIPE and TRAY.
+"""Child main: the program of a child process; child_process.py starts it.
 
-Takes one job after another from its tray, says that it begins, runs the handler, and says how it
-ended. The handler's function is found by name in a module that is imported here, so only what the
-program defines can run. When the worker dies, so does this process, in the middle of whatever
-it does.
+It takes one job after another from its inbox, sends Started, runs the handler, and sends how it
+ended. It imports the module of the handler and finds the function by name, so only functions of the
+program can run. When the worker dies, this process ends at once, in the middle of a job.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from howdah.run.context import JobContext, current, lose
 from howdah.run.outcome_of import outcome_of_error, outcome_of_value
 from howdah.run.process import protocol
 from howdah.run.process.import_check import IMPORTED_MAIN
-from howdah.run.process.inbox import THROUGH_THE_PIPE, TrayOfChild
+from howdah.run.process.inbox import SENT_BY_PIPE, ChildInbox
 from howdah.run.report_checks import check_event, check_progress
 from howdah.text.reasons import describe, reason_of
 
@@ -42,7 +41,7 @@ _main: str | None = None
 
 
 class _Pipe:
-    """The worker's end, as a reporter."""
+    """The pipe to the worker; also the reporter of a job's context."""
 
     def __init__(self, pipe: socket.socket) -> None:
         self._pipe = pipe
@@ -73,7 +72,7 @@ class _Pipe:
         while size:
             try:
                 part = self._pipe.recv(min(size, 65536))
-            except ConnectionError:  # it died before it had read all we said
+            except ConnectionError:  # the worker died before it had read everything
                 return None
             if not part:
                 return None
@@ -84,10 +83,10 @@ class _Pipe:
 
 @cache
 def _handler(module: str, qualname: str) -> Handler:
-    found: Any = import_module(module) if module != "__main__" else _program()
+    target: Any = import_module(module) if module != "__main__" else _program()
     for name in qualname.split("."):
-        found = getattr(found, name)
-    handler = getattr(found, "handler", None)
+        target = getattr(target, name)
+    handler = getattr(target, "handler", None)
     if not isinstance(handler, Handler):
         raise LookupError(
             f"{module}.{qualname} is not a registered job there: a process handler must be "
@@ -97,12 +96,14 @@ def _handler(module: str, qualname: str) -> Handler:
 
 
 def _program() -> ModuleType:
-    """Import the file the worker was started as, under a name that is not `__main__`."""
+    """Import the file of the worker's program, under a name that is not `__main__`."""
     if _main is None:
-        raise LookupError("the handler is defined in a program that has no file to import")
+        raise LookupError(
+            "the handler is defined in a program that has no file to import: put it into a module"
+        )
     name = IMPORTED_MAIN
-    is_named = _main.endswith((".py", ".pyc"))  # a program may have any name
-    loader = None if is_named else SourceFileLoader(name, _main)
+    has_suffix = _main.endswith((".py", ".pyc"))  # a program may have any name
+    loader = None if has_suffix else SourceFileLoader(name, _main)
     spec = spec_from_file_location(name, _main, loader=loader)
     assert spec is not None
     assert spec.loader is not None
@@ -111,14 +112,14 @@ def _program() -> ModuleType:
     return module
 
 
-def _do(job: protocol.Do, pipe: _Pipe) -> protocol.Ended:
+def _run(job: protocol.RunJob, pipe: _Pipe) -> protocol.Ended:
     try:
         handler = _handler(job.module, job.qualname)
     except BaseException as error:
         line = reason_of(f"cannot load the handler: {describe(error)}")
         return protocol.Raised(line, None, False)
     context = JobContext(job.claim, pipe)
-    around = current.set(context)
+    token = current.set(context)
     try:
         arguments = handler.decode(job.claim.data)
         value = handler.call(arguments, context)
@@ -127,8 +128,8 @@ def _do(job: protocol.Do, pipe: _Pipe) -> protocol.Ended:
         outcome = outcome_of_value(value, handler, job.claim)
     except BaseException as error:
         outcome = outcome_of_error(error, handler, job.claim)
-    current.reset(around)
-    lose(context, "its attempt has ended")  # what it left running must not speak for the next
+    current.reset(token)
+    lose(context, "its attempt has ended")  # code that still runs must not report for the next job
     match outcome:
         case Complete(result):
             return protocol.Returned(result)
@@ -138,10 +139,10 @@ def _do(job: protocol.Do, pipe: _Pipe) -> protocol.Ended:
             return protocol.Raised(outcome.reason, outcome.traceback, False)
         case Retry() | Snooze():
             after = None if outcome.after is None else outcome.after.total_seconds()
-            word = "Retry" if isinstance(outcome, Retry) else "Snooze"
-            return protocol.Said(word, outcome.reason, after)
+            name = "Retry" if isinstance(outcome, Retry) else "Snooze"
+            return protocol.Decided(name, outcome.reason, after)
         case Cancel():
-            return protocol.Said("Cancel", outcome.reason, None)
+            return protocol.Decided("Cancel", outcome.reason, None)
         case _:
             raise AssertionError(outcome)
 
@@ -150,39 +151,39 @@ async def _awaited(value: Any) -> Any:
     return await value
 
 
-def _listen(pipe: _Pipe, large: SimpleQueue[protocol.Do]) -> None:
-    """Hear the worker in a thread of its own: when it dies, the handler at work dies too."""
+def _listen(pipe: _Pipe, large: SimpleQueue[protocol.RunJob]) -> None:
+    """Read from the worker in a thread; if the worker dies, end this process at once."""
     try:
-        while isinstance(job := pipe.receive(), protocol.Do):
+        while isinstance(job := pipe.receive(), protocol.RunJob):
             large.put(job)
     except _NO_MESSAGE:
-        os._exit(1)  # whoever that was, it is no worker of ours
+        os._exit(1)  # the sender is not a worker of ours
     os._exit(0)
 
 
-def _serve(pipe: _Pipe, tray: TrayOfChild, large: SimpleQueue[protocol.Do]) -> None:
-    """Do what lies on the tray. How a job ended is said together with the next one's beginning."""
-    this_process, said = os.getpid(), b""
+def _serve(pipe: _Pipe, inbox: ChildInbox, large: SimpleQueue[protocol.RunJob]) -> None:
+    """Run the jobs of the inbox. The end of a job is sent together with the next Started."""
+    this_process, ended = os.getpid(), b""
     while True:
-        packet = tray.take_at_once()
+        packet = inbox.get_nowait()
         if packet is None:
-            if said:
-                pipe.write(said)
-                said = b""
-            packet = tray.take()
-        pipe.write(said + _STARTED)
-        job = large.get() if packet == THROUGH_THE_PIPE else _job(packet)
-        said = protocol.frame(_do(job, pipe))
+            if ended:
+                pipe.write(ended)
+                ended = b""
+            packet = inbox.get()
+        pipe.write(ended + _STARTED)
+        job = large.get() if packet == SENT_BY_PIPE else _job(packet)
+        ended = protocol.frame(_run(job, pipe))
         if os.getpid() != this_process:
-            os._exit(0)  # the handler has forked, and this is not the one that was asked
+            os._exit(0)  # the handler has forked, and this is the forked process
 
 
-def _job(packet: bytes) -> protocol.Do:
+def _job(packet: bytes) -> protocol.RunJob:
     try:
         job = protocol.to_child.decode(packet)
     except _NO_MESSAGE:
         os._exit(1)
-    if not isinstance(job, protocol.Do):
+    if not isinstance(job, protocol.RunJob):
         os._exit(1)
     return job
 
@@ -190,18 +191,18 @@ def _job(packet: bytes) -> protocol.Do:
 def main() -> None:
     global _main
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    del sys.argv[3:]  # where howdah was found, which no handler needs to know
+    del sys.argv[3:]  # the folders of howdah are not for handlers
     for end in sys.argv[1:]:
-        os.set_inheritable(int(end), False)  # programs that a handler starts have no part in this
+        os.set_inheritable(int(end), False)  # programs that a handler starts must not get them
     pipe = _Pipe(socket.socket(fileno=int(sys.argv[1])))
-    tray = TrayOfChild(int(sys.argv[2]))
+    inbox = ChildInbox(int(sys.argv[2]))
     begin = pipe.receive()
     assert isinstance(begin, protocol.Begin)
     sys.path[:] = begin.path
     _main = begin.main
     if begin.log is not None:
         begin.log.begin()
-    large: SimpleQueue[protocol.Do] = SimpleQueue()
+    large: SimpleQueue[protocol.RunJob] = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, large), daemon=True).start()
     pipe.send(protocol.Ready())
-    _serve(pipe, tray, large)
+    _serve(pipe, inbox, large)

@@ -1,7 +1,7 @@
-"""Program: whether a child process will find the functions that it is to run.
+"""Import check: check that a child process can import the handlers, when a worker starts.
 
-A child imports the module of a handler and finds the function there by its name. What it cannot
-find, or could find only by running the whole program again, is told when a worker starts.
+A child imports the module of a handler and looks the function up by its name. Refused are functions
+that it cannot find, or could find only by running the whole program again.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ IMPORTED_MAIN = "__howdah_main__"  # the name under which a child imports the pr
 
 
 def check_process_handlers(handlers: Iterable[Handler]) -> None:
-    """Refuse process handlers that no child could find."""
+    """Refuse process handlers that a child could not find."""
     for handler in handlers:
         if handler.run == "process":
             _check(handler)
 
 
 def module_name(function: Any) -> str:
-    """Return the module that a child imports; a program started by `python -m` has a name."""
+    """Return the module that a child imports; with `python -m` it is not `__main__`."""
     name: str = function.__module__
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return spec.name if name == "__main__" and spec is not None else name
 
 
 def main_file() -> str | None:
-    """Return where the program began: a handler that is defined there has module `__main__`."""
+    """Return the file of the program: handlers that are defined there have module `__main__`."""
     main = sys.modules.get("__main__")
     if main is None or getattr(main, "__spec__", None) is not None:
         return None
@@ -48,7 +48,7 @@ def main_file() -> str | None:
 def _check(handler: Handler) -> None:
     name = handler.function.__module__
     if name == IMPORTED_MAIN:
-        raise BadInput(_no_guard(handler, "what starts a worker"))
+        raise BadInput(_no_guard(handler, "the code that starts a worker"))
     if name == "__main__" and module_name(handler.function) == name:
         if main_file() is None:
             raise BadInput(
@@ -63,13 +63,13 @@ def _check(handler: Handler) -> None:
 
 def _check_name(handler: Handler) -> None:
     function = handler.function
-    found: Any = sys.modules.get(function.__module__)
+    target: Any = sys.modules.get(function.__module__)
     for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if not isinstance(getattr(found, "handler", None), Handler):
+        target = getattr(target, part, None)
+    if not isinstance(getattr(target, "handler", None), Handler):
         raise BadInput(
             f'{handler.where} is run="process", and a process would find '
-            f"{'nothing' if found is None else 'no registered job'} under that name: write "
+            f"{'nothing' if target is None else 'no registered job'} under that name: write "
             f'@queue.job(run="process") above the function itself, as its uppermost decorator'
         )
 
@@ -83,18 +83,18 @@ def _no_guard(handler: Handler, what: str) -> str:
 
 
 def _line_without_guard() -> int | None:
-    """Return the line that the program is at, unless it is under `if __name__ == "__main__"`."""
+    """Return the current line of the program, unless it is under `if __name__ == "__main__"`."""
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
     frame = frames.get(threading.main_thread().ident or 0)
-    begun = _frame_of_main(frame)
+    main_frame = _frame_of_main(frame)
     file = main_file()
-    if begun is None or file is None:
+    if main_frame is None or file is None:
         return None
     try:
         statements = ast.parse(Path(file).read_bytes()).body
     except (OSError, SyntaxError, ValueError):
         return None
-    line = begun.f_lineno
+    line = main_frame.f_lineno
     for statement in statements:
         if statement.lineno <= line <= (statement.end_lineno or line):
             return None if _is_guard(statement) else line
@@ -102,7 +102,7 @@ def _line_without_guard() -> int | None:
 
 
 def _frame_of_main(frame: FrameType | None) -> FrameType | None:
-    """Find the frame of the program's own statements."""
+    """Find the frame of the program's top-level statements."""
     names = vars(sys.modules["__main__"])
     while frame is not None:
         if frame.f_code.co_name == "<module>" and frame.f_globals is names:

@@ -1,36 +1,36 @@
-"""Tray: jobs laid out for a child process, which takes one whenever it is free.
+"""Inbox: a socket with jobs for a child process, which takes one whenever it is free.
 
-So a child never waits for its worker. What it has not taken yet the worker can take back, at any
-moment, whatever the child is doing: the kernel hands each packet to one of the two, never to both,
-so no job is lost and none runs twice.
+So a child never waits for its worker. The worker can take back the jobs that the child has not
+taken, at any moment. The kernel gives each packet to one of the two, never to both, so no job is
+lost and none runs twice.
 """
 
 from __future__ import annotations
 
 import socket
 
-LARGEST = 16 * 1024  # bytes of a packet; a larger job goes through the pipe
-THROUGH_THE_PIPE = b""
+MAX_PACKET = 16 * 1024  # bytes of a packet; a larger job goes through the pipe
+SENT_BY_PIPE = b""  # a packet that stands for a job in the pipe
 
 
 class Inbox:
-    """A pair of datagram sockets whose far end is held by the worker too."""
+    """A pair of datagram sockets; worker and child both read from the second one."""
 
     def __init__(self) -> None:
-        self._near, self._far = socket.socketpair(type=socket.SOCK_DGRAM)
-        self._near.setblocking(False)
+        self._write_end, self._read_end = socket.socketpair(type=socket.SOCK_DGRAM)
+        self._write_end.setblocking(False)
 
     @property
     def fileno(self) -> int:
-        """The end that the child takes from."""
-        return self._far.fileno()
+        """The end that the child reads from."""
+        return self._read_end.fileno()
 
-    def lay(self, packet: bytes) -> bool:
-        """Lay a packet down behind the others; False if it does not fit."""
-        if len(packet) > LARGEST:
+    def put(self, packet: bytes) -> bool:
+        """Add a packet; False if it does not fit."""
+        if len(packet) > MAX_PACKET:
             return False
         try:
-            self._near.send(packet)
+            self._write_end.send(packet)
         except OSError:
             return False
         return True
@@ -40,28 +40,28 @@ class Inbox:
         packets: list[bytes] = []
         while True:
             try:
-                packets.append(self._far.recv(LARGEST, socket.MSG_DONTWAIT))
+                packets.append(self._read_end.recv(MAX_PACKET, socket.MSG_DONTWAIT))
             except BlockingIOError:
                 return packets
 
     def close(self) -> None:
-        self._near.close()
-        self._far.close()
+        self._write_end.close()
+        self._read_end.close()
 
 
-class TrayOfChild:
-    """The same tray as the child sees it."""
+class ChildInbox:
+    """The inbox in the child process."""
 
     def __init__(self, fileno: int) -> None:
-        self._far = socket.socket(fileno=fileno)
+        self._read_end = socket.socket(fileno=fileno)
 
-    def take(self) -> bytes:
-        """Take the next packet, waiting for it."""
-        return self._far.recv(LARGEST)
+    def get(self) -> bytes:
+        """Wait for the next packet, and take it."""
+        return self._read_end.recv(MAX_PACKET)
 
-    def take_at_once(self) -> bytes | None:
+    def get_nowait(self) -> bytes | None:
         """Take the next packet if one is there."""
         try:
-            return self._far.recv(LARGEST, socket.MSG_DONTWAIT)
+            return self._read_end.recv(MAX_PACKET, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return None

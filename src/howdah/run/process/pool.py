@@ -1,9 +1,9 @@
-"""Processes: functions in processes of their own, which can really be stopped.
+"""Pool: the child processes of a worker.
 
-A child is started when it is first needed and serves one job after another; its minder keeps it
-busy. A job that times out or is lost takes its child with it (SIGKILL), and no other job; the next
-gets a new one. Jobs travel as JSON; child.py is the other end. Where children die one after another
-and end no job, new ones are started more and more slowly.
+A child is started when it is first needed and runs one job after another; its supervisor keeps it
+busy. If a job times out or is lost, its child is killed (SIGKILL); no other job is affected, and
+the next job gets a new child. Jobs are sent as JSON to child_main.py. If children die one after
+another without ending a job, the pause before a new child grows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from howdah.growing_pause import GrowingPause
 from howdah.handler import Handler
 from howdah.job import Claim
 from howdah.run.process import protocol
@@ -18,7 +19,7 @@ from howdah.run.process.import_check import module_name
 from howdah.run.process.supervisor import Supervisor
 from howdah.run.process.task import ProcessTask, Report
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a child, after others that ended no job
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a new child, after some that ended no job
 
 
 class ProcessPool:
@@ -27,9 +28,10 @@ class ProcessPool:
     def __init__(self, size: int) -> None:
         self._size = size
         self._waiting: deque[ProcessTask] = deque()
-        self._minders: list[Supervisor] = []
-        self._lives: set[asyncio.Task[None]] = set()  # of every child, also before and after
-        self._fruitless = 0  # children in a row that ended no job
+        self._supervisors: list[Supervisor] = []
+        self._children: set[asyncio.Task[None]] = set()  # of each child, from its start to its end
+        self._useless_children = 0  # children in a row that ended no job
+        self._growing_pause = GrowingPause(FIRST_PAUSE, LONGEST_PAUSE)
         self._pause: asyncio.TimerHandle | None = None  # before the next child
         self._closed = False
         self._loop = asyncio.get_running_loop()
@@ -37,92 +39,97 @@ class ProcessPool:
     async def run(
         self, handler: Handler, claim: Claim, report: Report, timeout: float | None
     ) -> protocol.Ended:
-        """Run one job in a child; when time is up, or this is cancelled, the child is killed."""
+        """Run one job in a child; after `timeout`, or if cancelled, the child is killed."""
         function = handler.function
-        packet = protocol.encode(protocol.Do(module_name(function), function.__qualname__, claim))
-        errand = ProcessTask(packet, report, timeout, self._loop.create_future())
-        self._waiting.append(errand)
-        self._give_out()
+        packet = protocol.encode(
+            protocol.RunJob(module_name(function), function.__qualname__, claim)
+        )
+        task = ProcessTask(packet, report, timeout, self._loop.create_future())
+        self._waiting.append(task)
+        self._assign()
         try:
-            return await errand.ending
+            return await task.ending
         except asyncio.CancelledError:
-            await errand.cancelled()
+            await task.cancelled()
             raise
 
     async def close(self) -> None:
         self._closed = True
         if self._pause is not None:
             self._pause.cancel()
-        for life in self._lives:
-            life.cancel()
-        await asyncio.gather(*self._lives, return_exceptions=True)
+        for child in self._children:
+            child.cancel()
+        await asyncio.gather(*self._children, return_exceptions=True)
 
-    def _take(self, back: list[ProcessTask]) -> None:
-        """Take errands back from a child; they stay before all others."""
-        self._waiting.extendleft(reversed(back))
-        self._give_out()
+    def _return_tasks(self, returned: list[ProcessTask]) -> None:
+        """Put tasks that a child gave back in front of all others, and assign tasks again."""
+        self._waiting.extendleft(reversed(returned))
+        self._assign()
 
-    def _give_out(self) -> None:
-        """Give waiting errands to children while one has room, the idlest first."""
+    def _assign(self) -> None:
+        """Give waiting tasks to children that have room, to the least busy one first."""
         while self._waiting and not self._closed:
             if self._waiting[0].ending.done():  # cancelled while it waited
                 self._waiting.popleft()
                 continue
-            minder = self._idlest()
-            if minder is None or minder.load:
-                self._grow()
-            if minder is None or not minder.give(self._waiting[0]):
+            supervisor = self._least_busy()
+            if supervisor is None or supervisor.load:
+                self._start_children()
+            if supervisor is None or not supervisor.give(self._waiting[0]):
                 return
             self._waiting.popleft()
 
-    def _idlest(self) -> Supervisor | None:
-        idlest: Supervisor | None = None
-        for minder in self._minders:
-            if minder.has_room and (idlest is None or minder.load < idlest.load):
-                idlest = minder
-        return idlest
+    def _least_busy(self) -> Supervisor | None:
+        least_busy: Supervisor | None = None
+        for supervisor in self._supervisors:
+            if supervisor.has_room and (least_busy is None or supervisor.load < least_busy.load):
+                least_busy = supervisor
+        return least_busy
 
-    def _grow(self) -> None:
-        """Start children for those who wait, as many as there may be."""
-        while len(self._lives) < self._size and self._pause is None:
-            if len(self._lives) - len(self._minders) >= len(self._waiting):
+    def _start_children(self) -> None:
+        """Start children for the waiting tasks, up to the size of the pool."""
+        while len(self._children) < self._size and self._pause is None:
+            if len(self._children) - len(self._supervisors) >= len(self._waiting):
                 return
-            life = self._loop.create_task(self._live())
-            self._lives.add(life)
-            life.add_done_callback(self._ended)
+            child = self._loop.create_task(self._run_child())
+            self._children.add(child)
+            child.add_done_callback(self._child_ended)
 
-    def _ended(self, life: asyncio.Task[None]) -> None:
-        self._lives.discard(life)
-        self._give_out()
+    def _child_ended(self, child: asyncio.Task[None]) -> None:
+        self._children.discard(child)
+        self._assign()
 
-    def _learn(self, fruitless: bool) -> None:
-        """Learn how a child fared; pause before the next after several that ended no job."""
-        self._fruitless = self._fruitless + 1 if fruitless else 0
-        if self._fruitless > 1 and self._pause is None and not self._closed:
-            doublings = min(self._fruitless - 2, 10)
-            seconds = min(FIRST_PAUSE * 2**doublings, LONGEST_PAUSE)
-            self._pause = self._loop.call_later(seconds, self._go_on)
+    def _count_useless(self, ended_none: bool) -> None:
+        """Pause before the next child after several children that ended no job."""
+        if not ended_none:
+            self._useless_children = 0
+            self._growing_pause.reset()
+            return
+        self._useless_children += 1
+        if self._useless_children > 1 and self._pause is None and not self._closed:
+            self._pause = self._loop.call_later(self._growing_pause.next(), self._end_pause)
 
-    def _go_on(self) -> None:
+    def _end_pause(self) -> None:
         self._pause = None
-        self._give_out()
+        self._assign()
 
-    async def _live(self) -> None:
-        """The life of one child. One that cannot start costs the first who waits an attempt."""
-        minder: Supervisor | None = None
+    async def _run_child(self) -> None:
+        """Start a child and wait for its end; if it cannot start, the first waiting task fails."""
+        supervisor: Supervisor | None = None
         try:
-            minder = Supervisor(self._take)
-            await minder.ready()
-            self._minders.append(minder)
-            self._give_out()
-            await minder.gone()
+            supervisor = Supervisor(self._return_tasks)
+            await supervisor.ready()
+            self._supervisors.append(supervisor)
+            self._assign()
+            await supervisor.gone()
         except Exception as error:
-            if (first := next((e for e in self._waiting if not e.ending.done()), None)) is not None:
+            waiting = (task for task in self._waiting if not task.ending.done())
+            if (first := next(waiting, None)) is not None:
                 first.end(error)
         finally:
-            if minder is not None:
-                minder.kill()
-                await minder.gone()
-                if minder in self._minders:
-                    self._minders.remove(minder)
-            self._learn(minder is None or minder.fruitless)
+            if supervisor is not None:
+                supervisor.kill()
+                await supervisor.gone()
+                if supervisor in self._supervisors:
+                    self._supervisors.remove(supervisor)
+            self._count_useless(supervisor is None or supervisor.ended_none)

@@ -1,9 +1,9 @@
-"""Frames: what a worker and its child processes say to each other.
+"""Protocol: the messages between a worker and its child processes.
 
-Each frame is a length and a JSON document over a socket pair, the pipe. Jobs reach a child as the
-bare document, on its tray (tray.py), or framed if they are too large for it. Nothing is pickled,
-so neither side runs what the other sends. What a child sends is checked: shapes and lengths here,
-values by whoever keeps them.
+A frame is a length and a JSON document, sent over a socket pair, the pipe. A job is sent to the
+child's inbox (inbox.py) as the bare document, or through the pipe as a frame if it is too large.
+Nothing is pickled, so neither side executes what the other sends. Messages of a child are checked:
+types and lengths here, values where they are stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from howdah.run.job_logging import LogLines
 from howdah.run.report_checks import MAX_KIND, MAX_STAGE
 from howdah.text.reasons import LINE, TRACEBACK, reason_of
 
-# A child of ours says nothing that is longer, so what is longer is refused.
+# child_main.py sends nothing longer, so anything longer is refused.
 Line = Annotated[str, Meta(max_length=LINE)]
 Text = Annotated[str, Meta(max_length=TRACEBACK + 1)]
 
@@ -29,14 +29,14 @@ _LENGTH = struct.Struct("!I")
 
 
 class Begin(msgspec.Struct, tag="begin"):
-    """To the child, first: what its world looks like."""
+    """To the child, first: how to set itself up."""
 
     path: list[str]
-    main: str | None  # the file the worker was started as
-    log: LogLines | None = None  # how it writes log lines, where it is howdah that writes them
+    main: str | None  # the file of the worker's program
+    log: LogLines | None = None  # how to write log lines, if howdah writes them
 
 
-class Do(msgspec.Struct, tag="do"):
+class RunJob(msgspec.Struct, tag="run"):
     """To the child: run this job with this function."""
 
     module: str
@@ -45,7 +45,7 @@ class Do(msgspec.Struct, tag="do"):
 
 
 class Started(msgspec.Struct, tag="started"):
-    """From the child: the next job begins, in the order in which they were given to it."""
+    """From the child: the next job has started, in the order of the inbox."""
 
 
 class Progress(msgspec.Struct, tag="progress"):
@@ -68,8 +68,8 @@ class Returned(msgspec.Struct, tag="returned"):
     result: str | None
 
 
-class Said(msgspec.Struct, tag="said"):
-    """From the child: the handler decided about its attempt with an outcome."""
+class Decided(msgspec.Struct, tag="decided"):
+    """From the child: the handler returned or raised an outcome."""
 
     outcome: Literal["Retry", "Snooze", "Cancel"]
     reason: Line
@@ -88,8 +88,8 @@ class Ready(msgspec.Struct, tag="ready"):
     """From the child: it has started."""
 
 
-Ended = Returned | Said | Raised
-ToChild = Begin | Do
+Ended = Returned | Decided | Raised
+ToChild = Begin | RunJob
 FromChild = Ready | Started | Progress | Emit | Ended
 
 
@@ -101,11 +101,11 @@ to_child: msgspec.json.Decoder[ToChild] = msgspec.json.Decoder(ToChild)
 _from_child: msgspec.json.Decoder[FromChild] = msgspec.json.Decoder(FromChild)
 
 HEADER = _LENGTH.size
-LONGEST = 16 * 1024 * 1024  # bytes a child may say at once: far more than any result or event
+LONGEST = 16 * 1024 * 1024  # bytes of a frame: far more than any result or event has
 
 
 class TooLong(ValueError):
-    """A frame is longer than anything a child of ours would say."""
+    """A frame is longer than any that child_main.py sends."""
 
 
 def frame(message: ToChild | FromChild) -> bytes:
@@ -120,44 +120,44 @@ def length(header: bytes) -> int:
     return int(_LENGTH.unpack(header)[0])
 
 
-class Bad(msgspec.Struct):
-    """Not a message, though its end is known: what follows can still be heard."""
+class BadMessage(msgspec.Struct):
+    """A frame that is not a message; the frames after it can still be read."""
 
     why: str
 
 
-class Hearing:
-    """Makes messages of a child out of bytes, however the pipe has cut them."""
+class MessageReader:
+    """Makes messages of the bytes that a child sends, however the pipe splits them."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     @property
     def unfinished(self) -> bool:
-        """Whether a frame has begun to arrive and has not ended."""
+        """Whether a part of a frame has arrived, but not all of it."""
         return bool(self._rest)
 
-    def hear(self, data: bytes) -> Iterator[FromChild | Bad]:
-        """Yield what is complete; raises TooLong where the end of a frame cannot be known."""
-        heard: bytes | bytearray = data
+    def feed(self, data: bytes) -> Iterator[FromChild | BadMessage]:
+        """Add bytes and yield the complete messages; raises TooLong for an impossible length."""
+        buffer: bytes | bytearray = data
         if self._rest:
             self._rest += data
-            heard = self._rest
-        at, end = 0, len(heard)
+            buffer = self._rest
+        at, end = 0, len(buffer)
         while end - at >= HEADER:
-            size = int(_LENGTH.unpack_from(heard, at)[0])
+            size = int(_LENGTH.unpack_from(buffer, at)[0])
             if size > LONGEST:
                 raise TooLong(f"{size:,} bytes at once")
             following = at + HEADER + size
             if following > end:
                 break
-            yield _decoded(heard[at + HEADER : following])
+            yield _decoded(buffer[at + HEADER : following])
             at = following
-        self._rest = bytearray(heard[at:]) if at or heard is data else self._rest
+        self._rest = bytearray(buffer[at:]) if at or buffer is data else self._rest
 
 
-def _decoded(document: bytes | bytearray) -> FromChild | Bad:
+def _decoded(document: bytes | bytearray) -> FromChild | BadMessage:
     try:
         return _from_child.decode(document)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-        return Bad(f"what is no message: {reason_of(error)}")
+        return BadMessage(f"bytes that are no message: {reason_of(error)}")

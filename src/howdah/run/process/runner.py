@@ -1,4 +1,4 @@
-"""Isolated: an attempt in a process of its own, from its frames to its outcome."""
+"""Runner: run an attempt in a child process, and return its outcome."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def _outcome(ending: protocol.Ended, handler: Handler, claim: Claim) -> Outcome:
             return Complete(result)
         case protocol.Raised(line, traceback, retry):
             return outcome_of_failure(line, traceback, retry=retry, handler=handler, claim=claim)
-        case protocol.Said(outcome, reason, after):
-            said: dict[str, Any] = {
+        case protocol.Decided(outcome, reason, after):
+            decisions: dict[str, Any] = {
                 "Retry": lambda: Retry(reason, after=after),
                 "Snooze": lambda: Snooze(after or 0, reason),
                 "Cancel": lambda: Cancel(reason),
             }
-            return outcome_of_value(said[outcome](), handler, claim)
+            return outcome_of_value(decisions[outcome](), handler, claim)
         case _:
             assert_never(ending)

@@ -1,7 +1,7 @@
-"""Errand: a job on its way through a child process.
+"""Task: one job that a child process runs.
 
-Waits in processes.py until a child has room, then is in the hands of that child's minder until it
-has ended, or was taken back. Whoever asked for it awaits `ending`.
+A task waits in pool.py until a child has room. Then the supervisor of that child has it until the
+task has ended or is taken back. The caller awaits `ending`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ class ChildDied(Exception):
 
 
 class ProcessTask:
-    """One job: what a child must know of it, and how far it is."""
+    """One job: the message to the child, and its state."""
 
     __slots__ = (
         "_gone",
         "begun",
         "deaths",
         "ending",
-        "minder",
         "packet",
         "refused",
         "report",
         "stopped",
+        "supervisor",
         "timeout",
     )
 
@@ -47,37 +47,37 @@ class ProcessTask:
     ) -> None:
         self.packet: bytes = packet
         self.report: Report = report
-        self.timeout: float | None = timeout  # seconds of work
+        self.timeout: float | None = timeout  # seconds that the handler may run
         self.ending: asyncio.Future[protocol.Ended] = ending
-        self.begun: bool = False  # whether its child has said so
-        self.stopped: Exception | None = None  # why it must not go on, if so
-        self.refused: ChildDied | None = None  # why its child is not believed, if so
+        self.begun: bool = False  # whether its child has sent Started
+        self.stopped: Exception | None = None  # why it must be stopped
+        self.refused: ChildDied | None = None  # which bad message its child has sent
         self.deaths: int = 0  # how many children have died before they began it
-        self.minder: Supervisor | None = None  # whose child has it
+        self.supervisor: Supervisor | None = None  # of the child that has it
         self._gone: asyncio.Event | None = None
 
-    def end(self, how: protocol.Ended | Exception) -> None:
-        """Tell whoever asked for it."""
-        how = self.refused or how
+    def end(self, ended: protocol.Ended | Exception) -> None:
+        """Set the ending; a bad message of the child goes before it."""
+        ended = self.refused or ended
         if not self.ending.done():
-            if isinstance(how, Exception):
-                self.ending.set_exception(how)
+            if isinstance(ended, Exception):
+                self.ending.set_exception(ended)
             else:
-                self.ending.set_result(how)
-        self.leave()
+                self.ending.set_result(ended)
+        self.leave_child()
 
-    def leave(self) -> None:
-        """It is in no child's hands any more."""
-        self.minder = None
+    def leave_child(self) -> None:
+        """Note that no child has the task any more."""
+        self.supervisor = None
         self.stopped = None
         if self._gone is not None:
             self._gone.set()
 
     async def cancelled(self) -> None:
-        """Nobody wants it any more: return when no child works on it, or ever will."""
-        if self.minder is not None:
+        """Stop the task; returns when no child runs it or can begin it."""
+        if self.supervisor is not None:
             self._gone = asyncio.Event()
-            self.minder.stop(self, ChildDied("the process of this job was stopped"))
+            self.supervisor.stop(self, ChildDied("the process of this job was stopped"))
             await self._gone.wait()
         elif not self.ending.cancelled():
-            self.ending.exception()  # it ended in the same moment; seen, and refused
+            self.ending.exception()  # it ended at the same time: mark the exception as retrieved

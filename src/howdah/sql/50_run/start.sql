@@ -12,7 +12,7 @@ create or replace function howdah.start(
     p_worker_id  text,
     p_ids        uuid[],
     p_attempts   int[],
-    p_began_ago        interval[] default null
+    p_began_ago  interval[] default null
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

@@ -25,7 +25,7 @@ create or replace function howdah.finish(
     p_errors      text[]      default null,
     p_tracebacks  text[]      default null,
     p_results     jsonb[]     default null,
-    p_began_ago         interval[]  default null,
+    p_began_ago   interval[]  default null,
     p_fenced      bool        default true,
     p_lost        bool        default null
 ) returns setof uuid

@@ -35,7 +35,7 @@ create or replace function howdah.cancel(
     p_ids        uuid[],
     p_attempts   int[],
     p_reasons    text[],
-    p_began_ago        interval[] default null
+    p_began_ago  interval[] default null
 ) returns setof uuid
 language sql volatile security definer
 begin atomic

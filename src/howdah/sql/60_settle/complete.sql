@@ -17,7 +17,7 @@ create or replace function howdah.complete(
     p_ids        uuid[],
     p_attempts   int[],
     p_results    jsonb[]     default null,
-    p_began_ago        interval[]  default null
+    p_began_ago  interval[]  default null
 ) returns setof uuid
 language sql volatile security definer
 begin atomic

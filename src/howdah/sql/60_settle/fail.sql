@@ -15,7 +15,7 @@ create or replace function howdah.fail(
     p_attempts    int[],
     p_errors      text[],
     p_tracebacks  text[]      default null,
-    p_began_ago         interval[]  default null
+    p_began_ago   interval[]  default null
 ) returns setof uuid
 language sql volatile security definer
 begin atomic

@@ -18,7 +18,7 @@ create or replace function howdah.retry(
     p_errors      text[],
     p_delays      interval[]  default null,
     p_tracebacks  text[]      default null,
-    p_began_ago         interval[]  default null
+    p_began_ago   interval[]  default null
 ) returns table (id uuid, status text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

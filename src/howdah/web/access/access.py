@@ -1,4 +1,4 @@
-"""Access: the question that every way to come in answers."""
+"""Access: the protocol of every way to authenticate."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Protocol
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from howdah.web.access.seat import Seats
+from howdah.web.access.session import Sessions
 
 
 class Access(Protocol):
-    """A way to know who a visitor is."""
+    """A way to authenticate the sender of a request."""
 
-    async def who(self, request: Request, seats: Seats) -> str | None:
-        """Say who this is; None is nobody."""
+    async def who(self, request: Request, sessions: Sessions) -> str | None:
+        """Return the user of a request; None if it is not authenticated."""
         ...
 
-    def doors(self, seats: Seats) -> Sequence[BaseRoute]:
-        """Return the pages that nobody may open in order to become somebody."""
+    def login_routes(self, sessions: Sessions) -> Sequence[BaseRoute]:
+        """Return the public routes that log a user in or out."""
         ...
 
     @property
     def hint(self) -> str:
-        """Tell a visitor without access how to get it."""
+        """Tell an unauthenticated visitor how to log in."""
         ...

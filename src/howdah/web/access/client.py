@@ -1,7 +1,7 @@
-"""Client: the address that a request comes from, past the proxies that are trusted.
+"""Client: the client address of a request, behind trusted proxies.
 
-Anybody can send X-Forwarded-For, so it is read only when the sender is a named proxy: from the
-right, as far as the hops are named proxies too. What stands further left may be invented.
+Any client can send X-Forwarded-For. So the header is read only if the sender is a trusted proxy,
+and from the right, as long as each hop is a trusted proxy too. The rest may be forged.
 """
 
 from __future__ import annotations
@@ -14,62 +14,64 @@ from starlette.types import Scope
 
 from howdah.errors import BadInput
 
-CLIENT = "howdah.client"  # in the scope of a request, once the gate has found it out
+CLIENT = "howdah.client"  # scope key, set by the auth middleware
 FORWARDED = "x-forwarded-for"
 
 
 class Proxies:
-    """The proxies that are trusted to say whom they speak for."""
+    """The proxies whose X-Forwarded-For is trusted."""
 
     def __init__(self, networks: Sequence[str] = ()) -> None:
         try:
-            self._networks: list[IPv4Network | IPv6Network] = [ip_network(one) for one in networks]
+            self._networks: list[IPv4Network | IPv6Network] = [
+                ip_network(network) for network in networks
+            ]
         except ValueError as error:
             raise BadInput(
-                f"a proxy is an address such as 10.0.0.7 or 10.0.0.0/8: {error}"
+                f"{error}: a proxy is an address such as 10.0.0.7 or a network such as 10.0.0.0/8"
             ) from None
 
     def trusts(self, host: str) -> bool:
-        """Say whether an address is that of a named proxy."""
+        """Return whether an address is that of a trusted proxy."""
         address = _parsed(host)
-        return address is not None and any(address in one for one in self._networks)
+        return address is not None and any(address in network for network in self._networks)
 
     def client(self, request: Request) -> str:
-        """Return the address of whoever sent a request to the first trusted proxy."""
-        found = "" if request.client is None else request.client.host
+        """Return the address of the client that called the first trusted proxy."""
+        client = "" if request.client is None else request.client.host
         hops = ",".join(request.headers.getlist(FORWARDED)).split(",")
-        while hops and self.trusts(found):
-            said = _without_port(hops.pop().strip())
-            if _parsed(said) is None:
+        while hops and self.trusts(client):
+            hop = _without_port(hops.pop().strip())
+            if _parsed(hop) is None:
                 break
-            found = said
-        return found
+            client = hop
+        return client
 
 
 def remember_client(scope: Scope, proxies: Proxies) -> None:
-    """Find out where a request comes from, once."""
+    """Store the client address of a request in its scope."""
     scope[CLIENT] = proxies.client(Request(scope))
 
 
 def address_of(request: Request) -> str:
-    """Return where a request comes from; of IPv6 the network, which one machine has as a whole."""
+    """Return the client address; for IPv6 its /64 network, because one machine owns all of it."""
     host = request.scope.get(CLIENT) or ("" if request.client is None else request.client.host)
-    found = _parsed(host)
-    if found is None:
+    address = _parsed(host)
+    if address is None:
         return host
-    if isinstance(found, IPv6Address):
-        return str(IPv6Address(int(found) >> 64 << 64))
-    return str(found)
+    if isinstance(address, IPv6Address):
+        return str(IPv6Address(int(address) >> 64 << 64))
+    return str(address)
 
 
 def _parsed(host: str) -> IPv4Address | IPv6Address | None:
     try:
-        found = ip_address(host)
+        address = ip_address(host)
     except ValueError:
         return None
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        return found.ipv4_mapped  # how a socket for both kinds writes the old kind
-    return found
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped  # a dual-stack socket reports IPv4 clients like this
+    return address
 
 
 def _without_port(hop: str) -> str:

@@ -1,7 +1,7 @@
-"""TrustedHeader: a proxy has asked who it is, and says so in a header.
+"""TrustedHeader: a proxy authenticates the user and sends the name in a header.
 
-Anybody can send a header, so it counts only when it comes from an address that is named. A proxy
-that adds its header behind one that the visitor sent tells us nothing: two are none.
+Any client can send a header, so it counts only if the sender is a named proxy. If the header
+arrives twice, none is trusted: one of them may come from the client.
 """
 
 from __future__ import annotations
@@ -13,28 +13,30 @@ from starlette.routing import BaseRoute
 
 from howdah.errors import BadInput
 from howdah.web.access.client import Proxies
-from howdah.web.access.seat import Seats
+from howdah.web.access.session import Sessions
 
 
 class TrustedHeader:
-    """Access by what a proxy says."""
+    """Access by a header of a trusted proxy."""
 
     def __init__(self, name: str, proxies: Sequence[str]) -> None:
         if not proxies:
-            raise BadInput("name the addresses of the proxy: anybody else can send the header too")
+            raise BadInput(
+                "no proxy is trusted: name the addresses of the proxy that sends the header"
+            )
         self._proxies = Proxies(proxies)
         self._name = name
 
     @property
     def hint(self) -> str:
-        return f"The proxy before this page says who you are, in the header {self._name}."
+        return f"Log in at the proxy in front of this page. It sends the header {self._name}."
 
-    async def who(self, request: Request, seats: Seats) -> str | None:
-        said = request.headers.getlist(self._name)
+    async def who(self, request: Request, sessions: Sessions) -> str | None:
+        names = request.headers.getlist(self._name)
         sender = request.client.host if request.client else ""
-        if len(said) != 1 or not self._proxies.trusts(sender):
+        if len(names) != 1 or not self._proxies.trusts(sender):
             return None
-        return said[0].strip() or None
+        return names[0].strip() or None
 
-    def doors(self, seats: Seats) -> Sequence[BaseRoute]:
+    def login_routes(self, sessions: Sessions) -> Sequence[BaseRoute]:
         return ()

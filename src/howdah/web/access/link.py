@@ -1,7 +1,7 @@
-"""OneTimeLink: a link that works once, for whoever started the dashboard.
+"""OneTimeLink: a login link that works once, for the user who started the dashboard.
 
-Whoever can read the terminal gets in; the cookie that the link gives stays in that browser. A link
-that was used, or that somebody guessed at, opens nothing. It leads on whoever is in already.
+Whoever can read the terminal can log in. The first browser that opens the link gets the session
+cookie. After that the link opens nothing; it only redirects browsers that are logged in.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from howdah.web import refusal
-from howdah.web.access.seat import Seats
-from howdah.web.paths import outer
+from howdah.web import errors
+from howdah.web.access.session import Sessions
+from howdah.web.paths import url_to
 
-ANOTHER = "It works once: stop the dashboard, start it again and open the link it prints then."
+NEW_LINK = "To get a new link, stop the dashboard and start it again."
 
 
 class OneTimeLink:
-    """Access by a link that is printed once."""
+    """Access by a link that is printed at the start."""
 
-    hint = "Open the link that `howdah web` printed. It works once; for another, start it again."
+    hint = "Open the link that `howdah web` printed. It works once; start it again for a new one."
 
     def __init__(self, who: str = "local") -> None:
         self._who = who
@@ -32,31 +32,29 @@ class OneTimeLink:
 
     @property
     def path(self) -> str:
-        """The path of the link, as long as nobody has used it."""
+        """The path of the link."""
         return f"/enter?token={self._token}"
 
-    async def who(self, request: Request, seats: Seats) -> str | None:
-        return seats.who(request)
+    async def who(self, request: Request, sessions: Sessions) -> str | None:
+        return sessions.who(request)
 
-    def doors(self, seats: Seats) -> Sequence[BaseRoute]:
+    def login_routes(self, sessions: Sessions) -> Sequence[BaseRoute]:
         async def enter(request: Request) -> Response:
-            said = request.query_params.get("token", "")
-            right = secrets.compare_digest(said.encode(), self._token.encode())
-            if (self._used or not right) and seats.who(request) is not None:
-                return RedirectResponse(outer(request, "/"), 303)
-            if self._used and right:
-                return refusal.response(
-                    request, 410, f"This link was used already, in another browser. {ANOTHER}"
+            token = request.query_params.get("token", "")
+            valid = secrets.compare_digest(token.encode(), self._token.encode())
+            if (self._used or not valid) and sessions.who(request) is not None:
+                return RedirectResponse(url_to(request, "/"), 303)
+            if self._used and valid:
+                return errors.response(
+                    request, 410, f"This link was already used in another browser. {NEW_LINK}"
                 )
-            if self._used or not right:
-                return refusal.response(
-                    request, 403, f"This link does not open anything. {self.hint}"
-                )
-            if request.method != "GET":  # a look at the link does not use it up
+            if self._used or not valid:
+                return errors.response(request, 403, f"This link is not valid. {self.hint}")
+            if request.method != "GET":  # HEAD does not use up the link
                 return Response()
             self._used = True
-            response = RedirectResponse(outer(request, "/"), 303)
-            seats.give(response, request, self._who)
+            response = RedirectResponse(url_to(request, "/"), 303)
+            sessions.start(response, request, self._who)
             return response
 
         return [Route("/enter", enter, methods=["GET"])]

@@ -1,7 +1,7 @@
-"""Revoked: the sessions that were left before their cookies end.
+"""Revoked: the sessions that were logged out before their cookies expire.
 
-Each process remembers those that were left with it, for as long as their cookies would hold. By
-default its secret is its own, so no other process takes the cookie, and none after a restart.
+Each process keeps its own list, until the cookies expire. By default each process also has its own
+secret, so no other process accepts the cookie.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Callable
 
 
 class Revoked:
-    """Sessions whose cookies count no more."""
+    """Sessions whose cookies are no longer valid."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._left_at: dict[str, float] = {}  # the oldest first
+        self._revoked_at: dict[str, float] = {}  # oldest first
 
     def add(self, session: str) -> None:
-        """Remember that a session was left."""
+        """Revoke a session, and forget those that have expired."""
         now = self._clock()
-        for known, left_at in list(self._left_at.items()):
-            if now - left_at <= self._seconds:
+        for old, revoked_at in list(self._revoked_at.items()):
+            if now - revoked_at <= self._seconds:
                 break
-            del self._left_at[known]
-        self._left_at.setdefault(session, now)
+            del self._revoked_at[old]
+        self._revoked_at.setdefault(session, now)
 
     def __contains__(self, session: str) -> bool:
-        return session in self._left_at
+        return session in self._revoked_at
 
     def __len__(self) -> int:
-        return len(self._left_at)
+        return len(self._revoked_at)

@@ -1,12 +1,11 @@
-"""Throttle: wrong answers make the next ones wait, and nobody is locked out.
+"""Throttle: delay login attempts after wrong ones, without locking anybody out.
 
-A try waits before it is checked: the longer, the more wrong answers there were in the last minute,
-from the same client or from all together, and ten seconds at most. The right answer always gets in
-after that. A try counts as wrong from its beginning until it has proved right, so tries side by
-side are not cheaper than one by one.
+An attempt waits before it is checked. The delay grows with the number of wrong attempts in the
+last minute, of the same client or of all clients, up to ten seconds. A right attempt succeeds
+after the delay. An attempt counts as wrong until it succeeds, so parallel attempts gain nothing.
 
-How many wait at once is bounded, which bounds the guesses to 40 a second from everywhere. One more
-than that is refused unread, first from a client that has another one waiting.
+At most 400 attempts wait at once, which allows at most 40 guesses a second. More are refused
+unread; from 200 on, a client may have only one.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from contextlib import asynccontextmanager
 
 from starlette.exceptions import HTTPException
 
-FORGIVEN = 60.0  # seconds after which a wrong answer no longer counts
-LONGEST = 10.0  # seconds that a try waits
-REMEMBERED = 10_000  # clients
-SHARED = 200  # tries that wait at once, after which a client may have only one of them
-FULL = 400  # tries that wait at once
-LATER = "Too many tries are waiting to be checked. Try again in some seconds."
+FORGET_AFTER = 60.0  # seconds after which a wrong attempt no longer counts
+MAX_WAIT = 10.0  # seconds
+MAX_REMEMBERED = 10_000  # clients; and wrong attempts of all clients
+ONE_EACH_FROM = 200  # waiting attempts from which on each client may have only one
+MAX_WAITING = 400  # attempts at once
+TOO_MANY = "Too many login attempts are waiting. Try again in a few seconds."
 
 
-class Try:
-    """One answer that is about to be checked; it is wrong until somebody says otherwise."""
+class Attempt:
+    """One login attempt; it counts as wrong until `succeeded` is set."""
 
-    right: bool = False
+    succeeded: bool = False
 
 
 class Throttle:
-    """Remembers wrong answers of the last minute, and lets tries wait."""
+    """Counts the wrong attempts of the last minute and delays new ones."""
 
     def __init__(
         self,
@@ -44,59 +43,59 @@ class Throttle:
         self._clock = clock
         self._sleep = sleep
         self._wrong: dict[str, deque[float]] = {}
-        self._all: deque[float] = deque(maxlen=REMEMBERED)
+        self._all: deque[float] = deque(maxlen=MAX_REMEMBERED)
         self._waiting: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def attempt(self, client: str) -> AsyncGenerator[Try]:
-        """Wait for the turn of a try; set its `right` when it proves right."""
+    async def attempt(self, client: str) -> AsyncGenerator[Attempt]:
+        """Wait for the delay of this client; set `succeeded` if the check passes."""
         waiting = self._waiting.total()
-        if waiting >= FULL or (waiting >= SHARED and self._waiting[client]):
-            raise HTTPException(429, LATER, {"Retry-After": str(int(LONGEST))})
-        one, wait, at = Try(), self.wait(client), self.count(client)
+        if waiting >= MAX_WAITING or (waiting >= ONE_EACH_FROM and self._waiting[client]):
+            raise HTTPException(429, TOO_MANY, {"Retry-After": str(int(MAX_WAIT))})
+        attempt, wait, at = Attempt(), self.wait(client), self.count(client)
         self._waiting[client] += 1
         try:
             if wait:
                 await self._sleep(wait)
         finally:
             self._waiting[client] -= 1
-            self._waiting += Counter()  # without those that have none
-        yield one
-        if one.right:
-            self._forgive(client, at)
+            self._waiting += Counter()  # drop the zeros
+        yield attempt
+        if attempt.succeeded:
+            self._uncount(client, at)
 
     def wait(self, client: str) -> float:
-        """Say how many seconds a try of this client waits now."""
-        own, all_of_them = len(self._recent(client)), len(self._in_all())
+        """Return how many seconds an attempt of this client waits now."""
+        own, total = len(self._recent(client)), len(self._recent_of_all())
         by_own = 0.1 * 2**own if own else 0.0
-        by_all = 0.1 * 2 ** (all_of_them / 20) if all_of_them >= 20 else 0.0
-        return min(max(by_own, by_all), LONGEST)
+        by_total = 0.1 * 2 ** (total / 20) if total >= 20 else 0.0
+        return min(max(by_own, by_total), MAX_WAIT)
 
     def count(self, client: str) -> float:
-        """Count a try as wrong; returns when that was."""
+        """Count an attempt as wrong; returns its time."""
         at = self._clock()
-        if client not in self._wrong and len(self._wrong) >= REMEMBERED:
-            del self._wrong[next(iter(self._wrong))]  # the oldest makes room
+        if client not in self._wrong and len(self._wrong) >= MAX_REMEMBERED:
+            del self._wrong[next(iter(self._wrong))]  # the oldest
         self._wrong.setdefault(client, deque(maxlen=100)).append(at)
         self._all.append(at)
         return at
 
-    def _forgive(self, client: str, at: float) -> None:
-        for known in (self._recent(client), self._in_all()):
-            if at in known:
-                known.remove(at)
+    def _uncount(self, client: str, at: float) -> None:
+        for times in (self._recent(client), self._recent_of_all()):
+            if at in times:
+                times.remove(at)
 
-    def _in_all(self) -> deque[float]:
-        return _newer_than(self._clock() - FORGIVEN, self._all)
+    def _recent_of_all(self) -> deque[float]:
+        return _newer_than(self._clock() - FORGET_AFTER, self._all)
 
     def _recent(self, client: str) -> deque[float]:
-        recent = _newer_than(self._clock() - FORGIVEN, self._wrong.get(client, deque()))
+        recent = _newer_than(self._clock() - FORGET_AFTER, self._wrong.get(client, deque()))
         if not recent:
             self._wrong.pop(client, None)
         return recent
 
 
-def _newer_than(moment: float, known: deque[float]) -> deque[float]:
-    while known and known[0] <= moment:
-        known.popleft()
-    return known
+def _newer_than(moment: float, times: deque[float]) -> deque[float]:
+    while times and times[0] <= moment:
+        times.popleft()
+    return times

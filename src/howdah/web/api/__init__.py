@@ -1,18 +1,20 @@
-"""API: the same questions and actions as the pages, as JSON, described by OpenAPI.
+"""API: the queries and actions of the pages as JSON, described by OpenAPI.
 
-    call.py       one call: declared once, by a function's name, parameters and answer
-    asked.py      what a request asks for, read and checked
-    written.py    answers as JSON: exact numbers, lengths of time in seconds
-    which.py      which jobs, as fields of a query or of a body
-    looks.py      questions about the queue; jobs.py, about jobs
-    acts.py       what can be done
-    described.py  the table of calls as OpenAPI 3.1; about.py, as a page for people
+    endpoint.py       one path and method, declared by a function
+    params.py         reads and checks the query and the body of a request
+    filters.py        a job filter as fields of a query or a body
+    json_encoding.py  answers as JSON: exact numbers, durations in seconds
+    queries.py        queries about the queue, its types and workers
+    jobs.py           queries about jobs
+    actions.py        what a program can do
+    openapi.py        all endpoints as an OpenAPI 3.1 document
+    docs_page.py      the same as a page, and the routes of the API
 
 Every error is `{"error": {"status": 400, "message": "…"}}`.
 """
 
 from __future__ import annotations
 
-from howdah.web.api.about import routes
+from howdah.web.api.docs_page import routes
 
 __all__ = ["routes"]

@@ -1,4 +1,4 @@
-"""Jobs: questions about jobs, many or one."""
+"""Jobs: queries about jobs."""
 
 from __future__ import annotations
 
@@ -11,30 +11,28 @@ from msgspec import UNSET, Meta, Raw
 
 from howdah import observe
 from howdah.observe import Count, Page, Span, Summary, Why
-from howdah.observe.emitted import EmittedText, emitted
-from howdah.observe.exact import exact
-from howdah.observe.history import EVENTS
-from howdah.web.api.call import Calls
-from howdah.web.api.which import LARGEST, Which, WhichPage
-from howdah.web.api.written import shown
-from howdah.web.desk import Desk
+from howdah.observe.raw import SHOWN_EVENTS, RawEvent, raw_events, raw_job
+from howdah.web.api.endpoint import Endpoints
+from howdah.web.api.filters import MAX_INT4, JobFilter, JobPageQuery
+from howdah.web.api.json_encoding import redacted_json
+from howdah.web.context import DashboardContext
 from howdah.web.redact import redacted
 
-calls: Calls = Calls()
+endpoints: Endpoints = Endpoints()
 
-AnyJson = Annotated[Raw, Meta(description="Any JSON; numbers have all their digits.")]
+AnyJson = Annotated[Raw, Meta(description="Any JSON; numbers keep all their digits.")]
 
 
-class JobSeen(Summary, frozen=True, kw_only=True):
-    """A job with everything that belongs to it."""
+class JobDetail(Summary, frozen=True, kw_only=True):
+    """A job with its payload, result and errors."""
 
     data: AnyJson
     result: AnyJson
-    errors: list[Any]  # one entry per attempt that went wrong
+    errors: list[Any]  # one per failed attempt
 
 
-class EventSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a job emitted."""
+class EventDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that a job emitted."""
 
     number: int
     kind: str
@@ -43,96 +41,100 @@ class EventSeen(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class JobLife(msgspec.Struct, frozen=True, kw_only=True):
-    """A job, its life in order, and what it emitted last."""
+class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """A job, its waits and attempts in order, and its last events."""
 
-    job: JobSeen
-    at: datetime  # the server's clock when it was read
-    ready_at: datetime | None  # since when it stands in line
+    job: JobDetail
+    at: datetime  # the server's time of the query
+    ready_at: datetime | None  # since when it is in line
     waited: timedelta
     ran: timedelta
     spans: list[Span]
-    events: list[EventSeen]
+    events: list[EventDetail]
 
 
 class Events(msgspec.Struct, frozen=True):
     """Events of a job, in order."""
 
-    events: list[EventSeen]
+    events: list[EventDetail]
 
 
-class WhichEvents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Events from a number on."""
+class EventsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Events after a number."""
 
     after: Annotated[
-        int, Meta(ge=0, le=LARGEST, description="The number of the last event that was seen.")
+        int, Meta(ge=0, le=MAX_INT4, description="The number of the last event that you have.")
     ] = 0
     limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
 
 
-@calls.get("/jobs")
-async def jobs(desk: Desk, query: WhichPage) -> Page:
+@endpoints.get("/jobs")
+async def jobs(context: DashboardContext, query: JobPageQuery) -> Page:
     """Jobs that match, newest first, page by page.
 
-    `before` of an answer begins the next page; null: there is none. A page looks at 20,000 jobs at
-    most, so it may be empty (`exhausted`) and not the last.
+    Send `before` of an answer to get the next page; null: there is none. A page scans at most
+    20,000 jobs, so a page that is not the last may be empty (`exhausted`).
     """
     return await observe.page(
-        desk.store,
-        query.filter(desk.settings.redact),
+        context.store,
+        query.filter(context.settings.redact),
         before=None if query.before is UNSET else query.before,
         limit=query.limit,
-        within=desk.within,
+        within=context.within,
     )
 
 
-@calls.get("/jobs/count")
-async def count(desk: Desk, query: Which) -> Count:
-    """How many jobs match. `more`: there are more than was counted."""
-    wanted = query.filter(desk.settings.redact)
-    return await observe.count(desk.store, wanted, within=desk.within)
+@endpoints.get("/jobs/count")
+async def count(context: DashboardContext, query: JobFilter) -> Count:
+    """The number of jobs that match. `more`: there are more than were counted."""
+    wanted = query.filter(context.settings.redact)
+    return await observe.count(context.store, wanted, within=context.within)
 
 
-@calls.get("/jobs/{id}", also=(404,))
-async def job(desk: Desk, id: UUID) -> JobLife:
+@endpoints.get("/jobs/{id}", also=(404,))
+async def job(context: DashboardContext, id: UUID) -> JobHistory:
     """One job: its waits and attempts in order, and the last events."""
-    life = await observe.life(desk.store, id, events=0, within=desk.within)
-    text = await exact(desk.store, id, events=0, within=desk.within)
-    keys = desk.settings.redact
-    last = max(0, life.job.events_count - EVENTS)
-    events = await emitted(desk.store, id, after=last, limit=EVENTS, within=desk.within)
-    known = {name: getattr(life.job, name) for name in JobSeen.__struct_fields__}
-    known |= {"data": shown(text.data, keys), "result": shown(text.result, keys)}
-    known["errors"] = redacted(life.job.errors, keys)
-    return JobLife(
-        job=JobSeen(**known),
-        at=life.at,
-        ready_at=life.ready_at,
-        waited=life.waited,
-        ran=life.ran,
-        spans=life.spans,
-        events=[_event(one, keys) for one in events],
+    history = await observe.job_history(context.store, id, events=0, within=context.within)
+    text = await raw_job(context.store, id, events=0, within=context.within)
+    keys = context.settings.redact
+    last = max(0, history.job.events_count - SHOWN_EVENTS)
+    events = await raw_events(
+        context.store, id, after=last, limit=SHOWN_EVENTS, within=context.within
+    )
+    fields = {name: getattr(history.job, name) for name in JobDetail.__struct_fields__}
+    fields |= {"data": redacted_json(text.data, keys), "result": redacted_json(text.result, keys)}
+    fields["errors"] = redacted(history.job.errors, keys)
+    return JobHistory(
+        job=JobDetail(**fields),
+        at=history.at,
+        ready_at=history.ready_at,
+        waited=history.waited,
+        ran=history.ran,
+        spans=history.spans,
+        events=[_event(event, keys) for event in events],
     )
 
 
-@calls.get("/jobs/{id}/events", also=(404,))
-async def events(desk: Desk, id: UUID, query: WhichEvents) -> Events:
-    """The events of a job above a number: ask again with the last number to follow it."""
-    found = await emitted(desk.store, id, after=query.after, limit=query.limit, within=desk.within)
-    return Events([_event(one, desk.settings.redact) for one in found])
+@endpoints.get("/jobs/{id}/events", also=(404,))
+async def events(context: DashboardContext, id: UUID, query: EventsQuery) -> Events:
+    """The events of a job after a number. Repeat it with the last number to follow the job."""
+    texts = await raw_events(
+        context.store, id, after=query.after, limit=query.limit, within=context.within
+    )
+    return Events([_event(text, context.settings.redact) for text in texts])
 
 
-@calls.get("/jobs/{id}/why", also=(404,))
-async def why(desk: Desk, id: UUID) -> Why:
-    """Why a job is where it is, in a sentence and in a word."""
-    return await observe.why(desk.store, id, within=desk.within)
+@endpoints.get("/jobs/{id}/why", also=(404,))
+async def why(context: DashboardContext, id: UUID) -> Why:
+    """Why a job is in its state, as a sentence and as a code."""
+    return await observe.why(context.store, id, within=context.within)
 
 
-def _event(one: EmittedText, keys: frozenset[str]) -> EventSeen:
-    return EventSeen(
-        number=one.number,
-        kind=one.kind,
-        data=shown(one.data, keys),
-        attempt=one.attempt,
-        created_at=one.created_at,
+def _event(event: RawEvent, keys: frozenset[str]) -> EventDetail:
+    return EventDetail(
+        number=event.number,
+        kind=event.kind,
+        data=redacted_json(event.data, keys),
+        attempt=event.attempt,
+        created_at=event.created_at,
     )

@@ -1,29 +1,28 @@
-"""Bulk: do something to all jobs that match, as a job with its own progress.
+"""Bulk: an action on all jobs that match a filter, as a job with progress.
 
-    order.py   what is asked for: an action, a filter, who; signed, so that only a dashboard orders
-    counted.py how many jobs match, as exactly as there is time for
-    walk.py    the job itself: page by page, from the newest job to the oldest
-    hands.py   the small worker inside the dashboard that runs such jobs, while there are any
-    start.py   hands an order over, after a look at how much it will be
+    request.py  the payload of a bulk job: action, filter, user; signed by the dashboard
+    job.py      the handler: changes the jobs page by page, newest first
+    runner.py   a small worker inside the dashboard that runs bulk jobs while there are any
+    start.py    counts the jobs, then enqueues the bulk job
 
-A bulk job is a job like any other: it can be watched, cancelled, and goes on after a crash where it
-was. Any dashboard of the same database and the same secret that may act runs it.
+A bulk job is a normal job: it can be watched and cancelled, and continues after a crash. Every
+dashboard of the same database with the same secret can run it, unless it is read-only.
 """
 
 from __future__ import annotations
 
-from howdah.web.bulk.hands import Hands, LeftBehind, hands_of
-from howdah.web.bulk.order import BULK, MOVES, Order, narrowed
+from howdah.web.bulk.request import BULK, MOVES, BulkRequest, narrowed
+from howdah.web.bulk.runner import BulkRunner, ResumeBulkJobs, runner_of
 from howdah.web.bulk.start import count, start
 
 __all__ = [
     "BULK",
     "MOVES",
-    "Hands",
-    "LeftBehind",
-    "Order",
+    "BulkRequest",
+    "BulkRunner",
+    "ResumeBulkJobs",
     "count",
-    "hands_of",
     "narrowed",
+    "runner_of",
     "start",
 ]

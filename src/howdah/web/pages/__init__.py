@@ -1,6 +1,16 @@
-"""Pages: one file per page, with what it looks up and what can be done there.
+"""Pages: one module per page, with its queries and its actions.
 
-Each file has `pages` (what is shown) and may have `actions` (what its forms do).
+    overview.py  all types, problems first
+    jobs.py      the list of jobs by filter, and actions on the selected ones
+    matching.py  confirms an action on all jobs that match
+    job.py       one job
+    failures.py  errors, grouped
+    workers.py   all workers, and one
+    types.py     all types, and one
+    health.py    the checks of `howdah doctor`
+    history.py   the charts of the overview and of a type; not a page itself
+
+Each module has `pages` (what is shown) and may have `actions` (the targets of its forms).
 """
 
 from __future__ import annotations
@@ -10,14 +20,14 @@ from starlette.routing import Route
 from howdah.web.page import Page
 from howdah.web.pages import failures, health, job, jobs, matching, overview, types, workers
 
-_FILES = (overview, jobs, matching, job, failures, workers, types, health)
+_MODULES = (overview, jobs, matching, job, failures, workers, types, health)
 
 
 def all_pages() -> list[Page]:
     """Return every page, in the order of the menu."""
-    return [page for file in _FILES for page in file.pages]
+    return [page for module in _MODULES for page in module.pages]
 
 
 def all_actions() -> list[Route]:
-    """Return what the forms of the pages send to."""
-    return [action for file in _FILES for action in getattr(file, "actions", ())]
+    """Return the routes that the forms of the pages post to."""
+    return [action for module in _MODULES for action in getattr(module, "actions", ())]

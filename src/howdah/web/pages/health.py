@@ -1,7 +1,6 @@
-"""Health: what is wrong with a PostgreSQL queue, as `howdah doctor` tells it.
+"""Health: the checks of `howdah doctor`.
 
-The doctor says what is the case and what to do. Here each check also says why it is looked at, for
-who reads it while all is well.
+The doctor says what is wrong and what to do. Here each check also says what it is for.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from typing import Any
 from starlette.requests import Request
 
 from howdah.observe import Level
-from howdah.web.desk import Desk
+from howdah.web.cache import MAX_AGE, cache_of
+from howdah.web.context import DashboardContext
 from howdah.web.page import Page
-from howdah.web.recent import RECHECK, recent
 
 MEANINGS = {
     "oldest_transaction": "While a transaction is open, vacuum cannot remove rows that died since "
@@ -41,15 +40,15 @@ MEANINGS = {
     "upkeep": "A worker's upkeep puts jobs in line when their time has come.",
     "schema": "The functions in the database and this program must have the same version.",
 }
-WORDS = {
+TITLES = {
     "notify_queue": "NOTIFY queue",
     "held_up": "Handlers that hold the GIL",
     "days": "Partitions by day",
 }
 
 
-async def look(desk: Desk, request: Request) -> dict[str, Any]:
-    diagnosis = await recent(desk).diagnosis(request, old=RECHECK)
+async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
+    diagnosis = await cache_of(context).diagnosis(request, max_age=MAX_AGE)
     by_level = {level: [c for c in diagnosis.checks if c.level is level] for level in Level}
     return {
         "diagnosis": diagnosis,
@@ -62,8 +61,8 @@ async def look(desk: Desk, request: Request) -> dict[str, Any]:
 
 
 def title_of(name: str) -> str:
-    """Name a check for people."""
-    return WORDS.get(name) or name.replace("_", " ").capitalize()
+    """Return the title of a check."""
+    return TITLES.get(name) or name.replace("_", " ").capitalize()
 
 
-pages: list[Page] = [Page("/health", "health.html", look)]
+pages: list[Page] = [Page("/health", "health.html", load)]

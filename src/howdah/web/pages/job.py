@@ -1,8 +1,6 @@
-"""Job: one life, from its enqueueing to its end, and what can be done about it.
+"""Job: one job with its history, payload, result and events, and the actions on it.
 
-Comes after  timeline.py, json_tree.py
-
-News of the job draws the page again at once, so progress and events move while somebody looks.
+Events of the job update the page at once, so progress moves while the page is open.
 """
 
 from __future__ import annotations
@@ -18,80 +16,84 @@ from starlette.routing import Route
 from howdah import observe
 from howdah.errors import BadInput, JobNotFound
 from howdah.job import Job
-from howdah.observe import Life
-from howdah.observe.exact import Exact, exact
-from howdah.observe.history import EVENTS
+from howdah.observe import JobHistory
+from howdah.observe.raw import SHOWN_EVENTS, RawJob, raw_job
 from howdah.states import State
 from howdah.web import flash, json_tree, timeline
-from howdah.web.actions import Action, on_jobs, told
-from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of
-from howdah.web.filter_form import Wrong
+from howdah.web.actions import Action, on_jobs, result_sentence
+from howdah.web.context import DashboardContext, context_of
+from howdah.web.filter_form import InvalidValue
 from howdah.web.last_frame import last_frame
 from howdah.web.page import Page
 from howdah.web.pages.jobs import priority_for
 from howdah.web.redact import redacted
+from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
 
 def id_of(request: Request) -> UUID:
     """Return the id in the path; raises JobNotFound."""
-    said: str = request.path_params["id"]
+    text: str = request.path_params["id"]
     try:
-        return UUID(said)
+        return UUID(text)
     except ValueError:
         raise JobNotFound(
-            f"{said!r} is not the id of a job. Ids look like 01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c8d"
+            f"{text!r} is no job id. A job id looks like 01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c8d"
         ) from None
 
 
-async def look(desk: Desk, request: Request) -> dict[str, Any]:
+async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
     id = id_of(request)
-    life = await observe.life(desk.store, id, within=desk.within)
-    written = await exact(desk.store, id, within=desk.within)
-    job = life.job
-    why = None if job.status.finished else await observe.why(desk.store, id, within=desk.within)
+    history = await observe.job_history(context.store, id, within=context.within)
+    raw = await raw_job(context.store, id, within=context.within)
+    job = history.job
+    why = (
+        None if job.status.finished else await observe.why(context.store, id, within=context.within)
+    )
     return {
-        "now": life.at,
-        "life": life,
+        "now": history.at,
+        "history": history,
         "job": job,
         "why": why,
-        "bar": timeline.bar(life.spans, life.at),
+        "bar": timeline.bar(history.spans, history.at),
         "spans": [
-            (span, timeline.words(span), timeline.lasted(span, life.at)) for span in life.spans
+            (span, timeline.describe(span), timeline.duration(span, history.at))
+            for span in history.spans
         ],
-        "left": timeline.left(life),
-        "data": _tree(desk, written.data),
-        "result": None if written.result is None else _tree(desk, written.result),
-        "events": _events(desk, life, written),
-        "events_shown": EVENTS,
-        "fingerprint": written.fingerprint or None,
-        "frame": _frame(life),
-        "can": {str(action) for action in allowed(job, in_line=life.ready_at is not None)},
+        "remaining": timeline.remaining(history),
+        "data": _tree(context, raw.data),
+        "result": None if raw.result is None else _tree(context, raw.result),
+        "events": _events(context, history, raw),
+        "events_shown": SHOWN_EVENTS,
+        "fingerprint": raw.fingerprint or None,
+        "frame": _frame(history),
+        "can": {str(action) for action in allowed(job, in_line=history.ready_at is not None)},
     }
 
 
-def _frame(life: Life) -> str | None:
-    """Return where the last error was raised."""
-    errors = [span for span in life.spans if span.error]
+def _frame(history: JobHistory) -> str | None:
+    """Return the last frame of the last error."""
+    errors = [span for span in history.spans if span.error]
     return last_frame(errors[-1].traceback) if errors else None
 
 
-def _tree(desk: Desk, written: str, levels: int = json_tree.OPEN) -> Any:
-    return json_tree.tree(redacted(json_tree.read(written), desk.settings.redact), levels)
+def _tree(context: DashboardContext, raw: str, levels: int = json_tree.OPEN) -> Any:
+    return json_tree.tree(redacted(json_tree.read(raw), context.settings.redact), levels)
 
 
-def _events(desk: Desk, life: Life, written: Exact) -> list[tuple[Any, Any]]:
-    """Return the events with their data as JSON, newest first."""
-    found: list[tuple[Any, Any]] = []
-    for event in reversed(life.events):
-        text = written.events.get(event.number)
-        found.append((event, _tree(desk, text, levels=1) if text not in (None, "null") else None))
-    return found
+def _events(context: DashboardContext, history: JobHistory, raw: RawJob) -> list[tuple[Any, Any]]:
+    """Return the events with their data as JSON trees, newest first."""
+    events: list[tuple[Any, Any]] = []
+    for event in reversed(history.events):
+        text = raw.events.get(event.number)
+        events.append(
+            (event, _tree(context, text, levels=1) if text not in (None, "null") else None)
+        )
+    return events
 
 
 def allowed(job: Job, *, in_line: bool) -> set[Action]:
-    """Say what can be done to a job in its state."""
+    """Return the actions that the state of a job allows."""
     can = {Action.CLONE}
     if job.status.finished:
         can.add(Action.DELETE)
@@ -107,39 +109,41 @@ def allowed(job: Job, *, in_line: bool) -> set[Action]:
 
 
 async def act(request: Request) -> Response:
-    """Do something to this job."""
+    """Do an action to this job."""
     id = id_of(request)
-    said = dict(await form_of(request))
+    form = dict(await form_of(request))
     here = f"/jobs/{id}"
     try:
         action = Action(request.path_params["action"])
     except ValueError:
-        raise BadInput(f"nothing is called {request.path_params['action']!r} here") from None
+        raise BadInput(
+            f"there is no action {request.path_params['action']!r}: use a button of the page"
+        ) from None
     try:
-        priority = priority_for(action, said)
-    except Wrong as error:
+        priority = priority_for(action, form)
+    except InvalidValue as error:
         return flash.redirect(request, here, str(error))
-    moved = await on_jobs(desk_of(request), who_of(request), action, [id], priority)
+    moved = await on_jobs(context_of(request), who_of(request), action, [id], priority)
     if not moved and action is Action.CLONE:
-        raise JobNotFound(f"there is no job {id}: never committed, or pruned after its retention")
-    sentence = told(action, len(moved), 1)
+        raise JobNotFound.with_id(id)
+    sentence = result_sentence(action, len(moved), 1)
     if action is Action.CLONE:
         return flash.redirect(request, f"/jobs/{moved[id]}", f"{sentence} This is the clone.")
     return flash.redirect(request, "/jobs" if moved and action is Action.DELETE else here, sentence)
 
 
 async def as_text(request: Request) -> Response:
-    """Answer with the whole payload or result, every number as it was written."""
-    desk, part = desk_of(request), request.path_params["part"]
-    written = await exact(desk.store, id_of(request), within=desk.within)
-    texts = {"data": written.data, "result": written.result or "null"}
+    """Return the whole payload or result; numbers keep all digits."""
+    context, part = context_of(request), request.path_params["part"]
+    raw = await raw_job(context.store, id_of(request), within=context.within)
+    texts = {"data": raw.data, "result": raw.result or "null"}
     if part not in texts:
-        raise HTTPException(404, "a job has data.json and result.json")
-    value = redacted(json_tree.read(texts[part]), desk.settings.redact)
+        raise HTTPException(404, "not found: a job has data.json and result.json")
+    value = redacted(json_tree.read(texts[part]), context.settings.redact)
     return PlainTextResponse(json_tree.text(value) + "\n")
 
 
-pages: list[Page] = [Page("/jobs/{id}", "job.html", look, job=id_of)]
+pages: list[Page] = [Page("/jobs/{id}", "job.html", load, job=id_of)]
 actions: list[Route] = [
     Route("/jobs/{id}/{part}.json", as_text, methods=["GET"]),
     Route("/jobs/{id}/{action}", act, methods=["POST"]),

@@ -1,11 +1,8 @@
-"""Jobs: the list by filter, newest first, and what can be done to the ones that are ticked.
+"""Jobs: the list by filter, newest first, and actions on the selected jobs.
 
-Comes after  filter_form.py  which reads the filter from the URL
-Comes before pages/matching.py  which does the same to all that match
-
-Pages go by keyset, so the field `before` holds the whole way back: the last one is where this page
-begins, the one ahead of it where the newer page began. Only the first page is live; the others
-would show nothing new.
+The list uses keyset pagination. The query field `before` repeats: the last value is where this page
+begins, the values before it are the pages on the way back. Only the first page is live; the others
+do not change.
 """
 
 from __future__ import annotations
@@ -26,146 +23,150 @@ from starlette.routing import Route
 from howdah import observe
 from howdah.errors import BadInput
 from howdah.observe import Count, Filter, Overview, Summary, TookTooLong, short_id
-from howdah.observe.brief import briefs
+from howdah.observe.brief import briefs as observe_briefs
 from howdah.observe.page import DEPTH
 from howdah.states import State
 from howdah.web import filter_form, flash
-from howdah.web.actions import Action, on_jobs, told
-from howdah.web.body import form_of
-from howdah.web.brief import Line, line
-from howdah.web.desk import Desk, desk_of
-from howdah.web.filter_form import Form, Wrong
+from howdah.web.actions import Action, on_jobs, result_sentence
+from howdah.web.brief import BriefText, brief_text
+from howdah.web.cache import cache_of
+from howdah.web.context import DashboardContext, context_of
+from howdah.web.filter_form import Form, InvalidValue
 from howdah.web.page import Page
-from howdah.web.paths import outer
-from howdah.web.recent import recent
+from howdah.web.paths import url_to
+from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
 PER_PAGE = 50
-PAGES_BACK = 20  # how many pages the way back remembers
-TYPES_FOUND = 20  # types that a search by a part of their name takes
+PAGES_BACK = 20  # pages that the way back remembers
+TYPES_FOUND = 20  # types that a search by name matches at most
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A job of the list, with the time that matters in its state."""
+    """A job of the list, with the duration that matters in its state."""
 
     job: Summary
-    word: str  # waits, runs, ran, …
+    verb: str  # waits, runs, ran, …
     time: timedelta | None
-    line: Line = Line("", "")  # what tells it from the others
+    brief: BriefText = BriefText("", "")  # its label, or its payload in short
 
 
-async def look(desk: Desk, request: Request) -> dict[str, Any]:
-    seen = await recent(desk).overview(request)
-    asked = request.query_params
-    form = filter_form.read(asked.multi_items(), seen.at, desk.settings.redact)
-    find = asked.get("find", "").strip()
+async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
+    overview = await cache_of(context).overview(request)
+    query = request.query_params
+    form = filter_form.read(query.multi_items(), overview.at, context.settings.redact)
+    find = query.get("find", "").strip()
     if find and not form.typed:
-        raise await _elsewhere(desk, request, find, seen)
-    way = [_id(said) for said in asked.getlist("before")]
-    found, trouble = await _page(desk, form, way[-1] if way else None)
-    jobs = found.jobs if found is not None else []
-    lines = await _lines(desk, [job.id for job in jobs])
-    now = max([seen.at, *(job.created_at for job in jobs[:1])])  # the newest may be newer
+        raise await _search(context, request, find, overview)
+    back = [_id(value) for value in query.getlist("before")]
+    page, problem = await _page(context, form, back[-1] if back else None)
+    jobs = page.jobs if page is not None else []
+    briefs = await _briefs(context, [job.id for job in jobs])
+    now = max([overview.at, *(job.created_at for job in jobs[:1])])  # it may be newer
     return {
         "now": now,
-        "live": not way and not form.wrong,
+        "live": not back and not form.invalid,
         "form": form,
         "words": filter_form.in_words(form.filter),
-        "states": states(seen, form.filter),
-        "types": [one.job_type for one in seen.types],
+        "states": states(overview, form.filter),
+        "types": [type.job_type for type in overview.types],
         "find": find,
-        "rows": [msgspec.structs.replace(row(job, now), line=lines[job.id]) for job in jobs],
-        "trouble": trouble,
-        "exhausted": found.exhausted if found is not None else False,
+        "rows": [msgspec.structs.replace(row(job, now), brief=briefs[job.id]) for job in jobs],
+        "problem": problem,
+        "exhausted": page.exhausted if page is not None else False,
         "depth": DEPTH,
-        "first": not way,
-        "newer": way[:-1],
-        "older": [*way, found.before][-PAGES_BACK:] if found and found.before else None,
-        "actions": ON_MANY,
-        "destroying": DESTROYING,
+        "first": not back,
+        "newer": back[:-1],
+        "older": [*back, page.before][-PAGES_BACK:] if page and page.before else None,
+        "actions": BATCH_ACTIONS,
+        "destructive": DESTRUCTIVE,
     }
 
 
-async def _elsewhere(desk: Desk, request: Request, find: str, seen: Overview) -> HTTPException:
-    """Send a search where its words lead: to a job, to types, or to errors."""
-    names = [one.job_type for one in seen.types]
+async def _search(
+    context: DashboardContext, request: Request, find: str, overview: Overview
+) -> HTTPException:
+    """Redirect a search to a job, to the jobs of types, or to jobs by error."""
+    names = [type.job_type for type in overview.types]
     exact = [name for name in names if name == find]
-    if not exact and (id := await _job(desk, find)) is not None:
-        to = outer(request, f"/jobs/{id}")
+    if not exact and (id := await _job(context, find)) is not None:
+        to = url_to(request, f"/jobs/{id}")
     else:
         part = [name for name in names if find.casefold() in name.casefold()]
         types = exact or part[:TYPES_FOUND]
         to = (
-            outer(request, "/jobs", job_type=types, find=find)
+            url_to(request, "/jobs", job_type=types, find=find)
             if types
-            else outer(request, "/jobs", error=find)
+            else url_to(request, "/jobs", error=find)
         )
     return HTTPException(303, "found", {"location": to})
 
 
-async def _job(desk: Desk, find: str) -> UUID | None:
-    """Return the job that a search means by its id, or by a part of it as the list shows it."""
+async def _job(context: DashboardContext, find: str) -> UUID | None:
+    """Return the job with this id, or with this part of an id; None if there is none."""
     try:
         return UUID(find)
     except ValueError:
-        found = await short_id.find(desk.store, find, within=desk.within)
-    if found is None or not (found.ids or found.marked):  # hex digits may be a part of an error
+        found = await short_id.find(context.store, find, within=context.within)
+    if found is None or not (found.ids or found.marked):  # hex digits may also be words of an error
         return None
     return short_id.only(found, find)
 
 
-async def _lines(desk: Desk, ids: list[UUID]) -> defaultdict[UUID, Line]:
-    """Read what tells jobs apart; nothing where that took too long."""
-    lines: defaultdict[UUID, Line] = defaultdict(lambda: Line("", ""))
+async def _briefs(context: DashboardContext, ids: list[UUID]) -> defaultdict[UUID, BriefText]:
+    """Read the brief texts of jobs; empty ones if that takes too long."""
+    texts: defaultdict[UUID, BriefText] = defaultdict(lambda: BriefText("", ""))
     with suppress(TookTooLong):
-        read = await briefs(desk.store, ids, within=desk.within)
-        lines.update({id: line(one, desk.settings.redact) for id, one in read.items()})
-    return lines
+        read = await observe_briefs(context.store, ids, within=context.within)
+        texts.update({id: brief_text(b, context.settings.redact) for id, b in read.items()})
+    return texts
 
 
 async def _page(
-    desk: Desk, form: Form, before: UUID | None
+    context: DashboardContext, form: Form, before: UUID | None
 ) -> tuple[observe.Page | None, str | None]:
-    """Look for the jobs; or say why there is nothing to see."""
-    if form.wrong:
-        return None, "The filter does not fit: see the marked fields."
+    """Query a page of jobs; or return why there is none."""
+    if form.invalid:
+        return None, "The filter is invalid: correct the marked fields."
     try:
-        found = await observe.page(
-            desk.store,
+        page = await observe.page(
+            context.store,
             form.filter,
             before=before,
             limit=PER_PAGE,
             depth=DEPTH,
-            within=desk.within,
+            within=context.within,
         )
     except TookTooLong as error:
-        return None, f"{str(error).capitalize()}. A narrower filter, or a shorter time, is faster."
-    return found, None
+        return None, f"{str(error).capitalize()}. Use a narrower filter or a shorter time range."
+    return page, None
 
 
-def states(seen: Overview, wanted: Filter) -> list[tuple[State, Count | None]]:
-    """Return how many jobs there are in each state; None where that is not known.
+def states(overview: Overview, wanted: Filter) -> list[tuple[State, Count | None]]:
+    """Return the number of jobs in each state; None if it is not known.
 
-    Counts are kept by type and state, so a filter by anything else has none.
+    Counts are stored by type and state only.
     """
     counted = wanted == Filter(status=wanted.status, job_type=wanted.job_type)
     types = [
-        one for one in seen.types if not wanted.job_type or one.job_type in set(wanted.job_type)
+        type
+        for type in overview.types
+        if not wanted.job_type or type.job_type in set(wanted.job_type)
     ]
     by_state = {
-        State.PENDING: _sum(count for one in types for count in (one.waiting, one.scheduled)),
-        State.CLAIMED: _sum(Count(one.claimed) for one in types),
-        State.RUNNING: _sum(Count(one.running) for one in types),
+        State.PENDING: _sum(count for type in types for count in (type.waiting, type.scheduled)),
+        State.CLAIMED: _sum(Count(type.claimed) for type in types),
+        State.RUNNING: _sum(Count(type.running) for type in types),
     }
     for state in (State.COMPLETED, State.FAILED, State.CANCELLED):
-        by_state[state] = _sum(Count(one.finished.get(state, 0)) for one in types)
+        by_state[state] = _sum(Count(type.finished.get(state, 0)) for type in types)
     return [
-        (state, by_state[state] if counted and _MADE_OF[state].isdisjoint(seen.late) else None)
+        (state, by_state[state] if counted and _PARTS[state].isdisjoint(overview.late) else None)
         for state in State
     ]
 
 
-_MADE_OF = {
+_PARTS = {
     State.PENDING: {"waiting", "scheduled"},
     State.CLAIMED: {"running"},
     State.RUNNING: {"running"},
@@ -180,7 +181,7 @@ def _sum(counts: Iterable[Count]) -> Count:
 
 
 def row(job: Summary, now: datetime) -> Row:
-    """Say which time of a job matters: how long it waits, ran or runs."""
+    """Choose the duration that matters: how long a job waits, runs or ran."""
     match job.status:
         case State.PENDING if job.run_at is not None and job.run_at > now:
             return Row(job, "due in", job.run_at - now)
@@ -196,59 +197,59 @@ def row(job: Summary, now: datetime) -> Row:
             return Row(job, "ran" if ran is not None else "", ran)
 
 
-ON_MANY: list[tuple[Action, str, str | None]] = [
+BATCH_ACTIONS: list[tuple[Action, str, str | None]] = [
     (Action.REQUEUE, "Requeue", None),
     (Action.RUN_NOW, "Run now", None),
-    (Action.CANCEL, "Cancel", "Cancel the jobs that are ticked?"),
-    (Action.DELETE, "Delete", "Delete the jobs that are ticked? This cannot be undone."),
+    (Action.CANCEL, "Cancel", "Cancel the selected jobs?"),
+    (Action.DELETE, "Delete", "Delete the selected jobs? This cannot be undone."),
     (Action.REPRIORITISE, "Set priority", None),
 ]
 
 
-DESTROYING = (Action.CANCEL, Action.DELETE)
+DESTRUCTIVE = (Action.CANCEL, Action.DELETE)
 
 
 async def act(request: Request) -> Response:
-    """Do something to the jobs that were ticked."""
-    sent = await form_of(request)
-    said = dict(sent)
-    back = f"/jobs?{said['back']}" if said.get("back") else "/jobs"
-    ids = list(dict.fromkeys(_id(value) for name, value in sent if name == "id"))
+    """Do an action to the selected jobs."""
+    fields = await form_of(request)
+    form = dict(fields)
+    back = f"/jobs?{form['back']}" if form.get("back") else "/jobs"
+    ids = list(dict.fromkeys(_id(value) for name, value in fields if name == "id"))
     if not ids:
-        return flash.redirect(request, back, "No job was ticked, so nothing was done.")
-    action = action_of(said.get("action", ""))
+        return flash.redirect(request, back, "No job was selected, so nothing was changed.")
+    action = action_of(form.get("action", ""))
     try:
-        priority = priority_for(action, said)
-    except Wrong as error:
-        return flash.redirect(request, back, f"{error} Nothing was done.")
-    moved = await on_jobs(desk_of(request), who_of(request), action, ids, priority)
-    return flash.redirect(request, back, told(action, len(moved), len(ids)))
+        priority = priority_for(action, form)
+    except InvalidValue as error:
+        return flash.redirect(request, back, f"{error} Nothing was changed.")
+    moved = await on_jobs(context_of(request), who_of(request), action, ids, priority)
+    return flash.redirect(request, back, result_sentence(action, len(moved), len(ids)))
 
 
-def action_of(said: str) -> Action:
-    """Read the action that a form names, out of those that can be done to many jobs."""
-    for action, _, _ in ON_MANY:
-        if action == said:
+def action_of(name: str) -> Action:
+    """Return the batch action with this name."""
+    for action, _, _ in BATCH_ACTIONS:
+        if action == name:
             return action
-    raise BadInput("say what shall be done: press one of the buttons")
+    raise BadInput("the action is unknown: press one of the buttons")
 
 
-def priority_for(action: Action, said: dict[str, str]) -> int | None:
-    """Read the priority that somebody typed, where the action gives one; raises Wrong."""
+def priority_for(action: Action, form: dict[str, str]) -> int | None:
+    """Read the priority of a form, if the action needs one; raises InvalidValue."""
     if action is not Action.REPRIORITISE:
         return None
-    typed = said.get("priority", "")
+    typed = form.get("priority", "")
     if not typed.strip():
-        raise Wrong("Say which priority the jobs shall have.")
+        raise InvalidValue("Enter the new priority.")
     return filter_form.priority(typed)
 
 
-def _id(said: str) -> UUID:
+def _id(text: str) -> UUID:
     try:
-        return UUID(said)
+        return UUID(text)
     except ValueError:
-        raise BadInput(f"{said!r} is not the id of a job") from None
+        raise BadInput(f"{text!r} is no job id: copy the whole id") from None
 
 
-pages: list[Page] = [Page("/jobs", "jobs.html", look)]
+pages: list[Page] = [Page("/jobs", "jobs.html", load)]
 actions: list[Route] = [Route("/jobs/act", act, methods=["POST"])]

@@ -1,7 +1,7 @@
-"""Overview: every type at a glance, problems first.
+"""Overview: all types, problems first.
 
-What needs a person stands first. Below, types that are alike in that go by throughput, and only by
-its order of magnitude: otherwise rows would change places every second.
+Types are sorted by problem, then by the order of magnitude of their throughput. With an exact order
+rows would change places every second.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from starlette.requests import Request
 from howdah import observe
 from howdah.observe import Level, Overview, Problem, TookTooLong, TypeNow
 from howdah.observe.count import Count
-from howdah.observe.problems import found
-from howdah.web.desk import Desk
+from howdah.observe.problems import problems_in
+from howdah.web.cache import cache_of
+from howdah.web.context import DashboardContext
 from howdah.web.page import Page
 from howdah.web.pages import history
-from howdah.web.recent import recent
 
 
 class Headline(msgspec.Struct, frozen=True):
@@ -31,39 +31,39 @@ class Headline(msgspec.Struct, frozen=True):
     failure_rate: float | None
 
 
-async def look(desk: Desk, request: Request) -> dict[str, Any]:
-    seen = await recent(desk).overview(request)
+async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
+    overview = await cache_of(context).overview(request)
     try:
-        workers = await observe.crew(desk.store, within=desk.within)
+        workers = await observe.workers(context.store, within=context.within)
     except TookTooLong:
         workers = []
-    problems = found(seen, workers, await recent(desk).diagnosis(request))
+    problems = problems_in(overview, workers, await cache_of(context).diagnosis(request))
     levels = worst_by_type(problems)
     return {
-        "now": seen.at,
-        "seen": seen,
-        "headline": headline(seen),
+        "now": overview.at,
+        "overview": overview,
+        "headline": headline(overview),
         "problems": problems,
-        "types": sorted(seen.types, key=lambda one: _urgency(one, levels)),
+        "types": sorted(overview.types, key=lambda type: _urgency(type, levels)),
         "levels": levels,
-        "history": await history.look(desk, request, "/"),
+        "history": await history.load(context, request, "/"),
     }
 
 
-def headline(seen: Overview) -> Headline:
-    """Add up what every type has."""
-    attempts = sum(one.run.jobs for one in seen.types)
-    failed = sum((one.failure_rate or 0.0) * one.run.jobs for one in seen.types)
+def headline(overview: Overview) -> Headline:
+    """Add up all types."""
+    attempts = sum(type.run.jobs for type in overview.types)
+    failed = sum((type.failure_rate or 0.0) * type.run.jobs for type in overview.types)
     return Headline(
-        per_second=sum(one.per_second for one in seen.types),
-        waiting=sum((one.waiting for one in seen.types), Count()),
-        running=sum(one.claimed + one.running for one in seen.types),
+        per_second=sum(type.per_second for type in overview.types),
+        waiting=sum((type.waiting for type in overview.types), Count()),
+        running=sum(type.claimed + type.running for type in overview.types),
         failure_rate=failed / attempts if attempts else None,
     )
 
 
 def worst_by_type(problems: list[Problem]) -> dict[str, Level]:
-    """Say how bad it is with each type that has a problem."""
+    """Return the worst level of each type that has a problem."""
     worst: dict[str, Level] = {}
     for problem in problems:
         if problem.job_type is not None:
@@ -72,9 +72,9 @@ def worst_by_type(problems: list[Problem]) -> dict[str, Level]:
     return worst
 
 
-def _urgency(one: TypeNow, levels: dict[str, Level]) -> tuple[int, int, str]:
-    magnitude = floor(log10(one.per_second)) if one.per_second else -99
-    return (-levels.get(one.job_type, Level.FINE), -magnitude, one.job_type)
+def _urgency(type: TypeNow, levels: dict[str, Level]) -> tuple[int, int, str]:
+    magnitude = floor(log10(type.per_second)) if type.per_second else -99
+    return (-levels.get(type.job_type, Level.FINE), -magnitude, type.job_type)
 
 
-pages: list[Page] = [Page("/", "overview.html", look)]
+pages: list[Page] = [Page("/", "overview.html", load)]

@@ -1,4 +1,4 @@
-"""Types: what each job type does, and whether it may."""
+"""Types: the list of job types and the page of one type, with pause and resume."""
 
 from __future__ import annotations
 
@@ -13,73 +13,77 @@ from starlette.routing import Route
 from howdah import observe
 from howdah.observe import TookTooLong, TypeNow, Why
 from howdah.states import State
-from howdah.web import actions as acts
+from howdah.web import actions as web_actions
 from howdah.web import flash
-from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of
+from howdah.web.cache import cache_of
+from howdah.web.context import DashboardContext, context_of
 from howdah.web.page import Page
 from howdah.web.pages import history
-from howdah.web.recent import recent
+from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
-LONGEST_REASON = 500
+MAX_REASON = 500
 ENDINGS = (State.COMPLETED, State.FAILED, State.CANCELLED)
 
 
-async def look_at_all(desk: Desk, request: Request) -> dict[str, Any]:
-    seen = await recent(desk).overview(request)
-    return {"now": seen.at, "seen": seen, "types": seen.types, "endings": ENDINGS}
+async def load_list(context: DashboardContext, request: Request) -> dict[str, Any]:
+    overview = await cache_of(context).overview(request)
+    return {"now": overview.at, "overview": overview, "types": overview.types, "endings": ENDINGS}
 
 
-async def look_at_one(desk: Desk, request: Request) -> dict[str, Any]:
+async def load_type(context: DashboardContext, request: Request) -> dict[str, Any]:
     job_type: str = request.path_params["job_type"]
-    seen = await recent(desk).overview(request)
-    one = next((one for one in seen.types if one.job_type == job_type), None)
-    if one is None:
-        if not seen.late:
-            raise HTTPException(404, f"no job of the type {job_type} is or was here")
-        one = TypeNow(job_type=job_type)  # it may be in a part that is missing
+    overview = await cache_of(context).overview(request)
+    type = next((known for known in overview.types if known.job_type == job_type), None)
+    if type is None:
+        if not overview.late:
+            raise HTTPException(
+                404, f"the type {job_type} is unknown: the page Types lists all types"
+            )
+        type = TypeNow(job_type=job_type)  # it may be in a part that took too long
     return {
-        "now": seen.at,
-        "seen": seen,
-        "one": one,
-        "why": await _why(desk, job_type),
-        "history": await history.look(desk, request, f"/types/{quote(job_type)}", job_type),
+        "now": overview.at,
+        "overview": overview,
+        "type": type,
+        "why": await _why(context, job_type),
+        "history": await history.load(context, request, f"/types/{quote(job_type)}", job_type),
         "endings": ENDINGS,
     }
 
 
-async def _why(desk: Desk, job_type: str) -> Why | None:
+async def _why(context: DashboardContext, job_type: str) -> Why | None:
     try:
-        return await observe.why_type(desk.store, job_type, within=desk.within)
+        return await observe.why_type(context.store, job_type, within=context.within)
     except TookTooLong:
         return None
 
 
 async def pause(request: Request) -> Response:
     job_type: str = request.path_params["job_type"]
-    said = dict(await form_of(request))
-    reason = " ".join(said.get("reason", "").split())[:LONGEST_REASON]
-    new = await acts.pause(desk_of(request), who_of(request), job_type, reason or None)
-    told = f"{job_type} is paused." if new else f"{job_type} was paused already."
-    return flash.redirect(request, _back(job_type, said), told)
+    form = dict(await form_of(request))
+    reason = " ".join(form.get("reason", "").split())[:MAX_REASON]
+    changed = await web_actions.pause(
+        context_of(request), who_of(request), job_type, reason or None
+    )
+    message = f"{job_type} is paused." if changed else f"{job_type} was paused already."
+    return flash.redirect(request, _back(job_type, form), message)
 
 
 async def resume(request: Request) -> Response:
     job_type: str = request.path_params["job_type"]
-    said = dict(await form_of(request))
-    was = await acts.resume(desk_of(request), who_of(request), job_type)
-    told = f"{job_type} goes on." if was else f"{job_type} was not paused."
-    return flash.redirect(request, _back(job_type, said), told)
+    form = dict(await form_of(request))
+    changed = await web_actions.resume(context_of(request), who_of(request), job_type)
+    message = f"{job_type} is resumed." if changed else f"{job_type} was not paused."
+    return flash.redirect(request, _back(job_type, form), message)
 
 
-def _back(job_type: str, said: dict[str, str]) -> str:
-    return "/types" if said.get("back") == "list" else f"/types/{quote(job_type)}"
+def _back(job_type: str, form: dict[str, str]) -> str:
+    return "/types" if form.get("back") == "list" else f"/types/{quote(job_type)}"
 
 
 pages: list[Page] = [
-    Page("/types", "types.html", look_at_all),
-    Page("/types/{job_type:path}", "type.html", look_at_one),
+    Page("/types", "types.html", load_list),
+    Page("/types/{job_type:path}", "type.html", load_type),
 ]
 actions: list[Route] = [
     Route("/types/{job_type:path}/pause", pause, methods=["POST"]),

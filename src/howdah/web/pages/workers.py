@@ -1,7 +1,7 @@
-"""Workers: who works here, how each is, what it runs now, and a way to ask it to leave.
+"""Workers: the list of workers and the page of one worker, with drain.
 
-Three kinds are told apart: those that beat, those that fell silent, and foreign ones,
-which never beat and are known by the jobs they hold. What a worker says of itself may be anything.
+There are three kinds: workers with a heartbeat, silent ones, and foreign workers, which send no
+heartbeat and are known by the jobs they hold. The facts that a worker reports may have any type.
 """
 
 from __future__ import annotations
@@ -17,83 +17,85 @@ from starlette.routing import Route
 from howdah import observe
 from howdah.errors import BadInput
 from howdah.observe import WorkerNow
-from howdah.web import actions as acts
+from howdah.web import actions as web_actions
 from howdah.web import flash
-from howdah.web.body import form_of
-from howdah.web.desk import Desk, desk_of
+from howdah.web.context import DashboardContext, context_of
 from howdah.web.page import Page
+from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
 KINDS = ("At work", "Silent", "Foreign workers")
 
 
-async def look_at_all(desk: Desk, request: Request) -> dict[str, Any]:
-    crew = await observe.crew(desk.store, within=desk.within)
-    groups = {kind: [one for one in crew if kind_of(one) == kind] for kind in KINDS}
+async def load_list(context: DashboardContext, request: Request) -> dict[str, Any]:
+    workers = await observe.workers(context.store, within=context.within)
+    groups = {kind: [worker for worker in workers if kind_of(worker) == kind] for kind in KINDS}
     working = groups["At work"]
     return {
-        "groups": {kind: found for kind, found in groups.items() if found},
+        "groups": {kind: members for kind, members in groups.items() if members},
         "alive": len(working),
-        "slots": sum(whole(one, "slots") or 0 for one in working),
-        "holds": sum(one.holds for one in crew),
+        "slots": sum(whole(worker, "slots") or 0 for worker in working),
+        "holds": sum(worker.holds for worker in workers),
         "whole": whole,
-        "told": told,
+        "reported": reported,
         "types_of": types_of,
     }
 
 
-async def look_at_one(desk: Desk, request: Request) -> dict[str, Any]:
+async def load_worker(context: DashboardContext, request: Request) -> dict[str, Any]:
     id: str = request.path_params["worker_id"]
-    crew = await observe.crew(desk.store, within=desk.within)
-    one = next((one for one in crew if one.id == id), None)
-    if one is None:
-        raise HTTPException(404, f"there is no worker {id} here now; it may have left")
+    workers = await observe.workers(context.store, within=context.within)
+    worker = next((known for known in workers if known.id == id), None)
+    if worker is None:
+        raise HTTPException(
+            404, f"there is no worker {id}: it may have stopped. The page Workers lists all workers"
+        )
     return {
-        "one": one,
-        "kind": kind_of(one),
+        "worker": worker,
+        "kind": kind_of(worker),
         "whole": whole,
-        "told": told,
+        "reported": reported,
         "types_of": types_of,
     }
 
 
-def kind_of(one: WorkerNow) -> str:
-    if not one.beats:
+def kind_of(worker: WorkerNow) -> str:
+    if not worker.beats:
         return "Foreign workers"
-    return "At work" if one.alive else "Silent"
+    return "At work" if worker.alive else "Silent"
 
 
-def whole(one: WorkerNow, name: str) -> int | None:
-    """Return a number that a worker says of itself."""
-    said = one.info.get(name)
-    return said if isinstance(said, int) else None
+def whole(worker: WorkerNow, name: str) -> int | None:
+    """Return a number that a worker reports."""
+    value = worker.info.get(name)
+    return value if isinstance(value, int) else None
 
 
-def told(one: WorkerNow, name: str) -> str | None:
-    """Return what a worker says of itself as text."""
-    said = one.info.get(name)
-    return str(said) if isinstance(said, str | int) else None
+def reported(worker: WorkerNow, name: str) -> str | None:
+    """Return a text or a number that a worker reports, as text."""
+    value = worker.info.get(name)
+    return str(value) if isinstance(value, str | int) else None
 
 
-def types_of(one: WorkerNow) -> list[str]:
-    said = one.info.get("job_types")
-    return [str(name) for name in said] if isinstance(said, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+def types_of(worker: WorkerNow) -> list[str]:
+    value = worker.info.get("job_types")
+    return [str(name) for name in value] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 async def drain(request: Request) -> Response:
-    """Ask a worker to end its jobs and leave."""
-    said = dict(await form_of(request))
-    id = said.get("worker", "")
+    """Ask a worker to end its jobs and stop."""
+    form = dict(await form_of(request))
+    id = form.get("worker", "")
     if not id or "\0" in id:
-        raise BadInput("say which worker")
-    heard = await acts.drain(desk_of(request), who_of(request), id)
-    back = f"/workers/{quote(id)}" if said.get("back") == "worker" and heard else "/workers"
-    words = f"{id} ends its jobs and leaves." if heard else f"{id} is not alive to hear it."
-    return flash.redirect(request, back, words)
+        raise BadInput("no worker was named: press Drain on the page Workers")
+    alive = await web_actions.drain(context_of(request), who_of(request), id)
+    back = f"/workers/{quote(id)}" if form.get("back") == "worker" and alive else "/workers"
+    message = f"{id} ends its jobs and stops." if alive else f"{id} is not alive."
+    return flash.redirect(request, back, message)
 
 
 pages: list[Page] = [
-    Page("/workers", "workers.html", look_at_all),
-    Page("/workers/{worker_id:path}", "worker.html", look_at_one),
+    Page("/workers", "workers.html", load_list),
+    Page("/workers/{worker_id:path}", "worker.html", load_worker),
 ]
 actions: list[Route] = [Route("/workers/drain", drain, methods=["POST"])]

@@ -1,4 +1,4 @@
-// confirm: ask before a form acts, in the words of its button's data-ask.
+// confirm: ask before a form is sent, with the text of its button's data-ask.
 
 export function confirmations() {
   document.addEventListener("submit", (event) => {

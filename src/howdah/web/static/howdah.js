@@ -1,4 +1,4 @@
-// howdah: what a page does by itself once it is loaded. It can be read without any of this.
+// howdah: starts the scripts of a page. The pages also work without JavaScript.
 
 import { live } from "./live.js";
 import { keys } from "./keys.js";

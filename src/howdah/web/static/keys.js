@@ -1,4 +1,4 @@
-// keys: `/` to search, arrows through rows, `g` and a letter to go somewhere, `?` for help.
+// keys: `/` searches, arrows move through rows, `g` and a letter opens a page, `?` shows help.
 
 const GO = { o: "/", j: "/jobs", f: "/failures", w: "/workers", t: "/types", h: "/health" };
 
@@ -16,12 +16,12 @@ export function keys() {
       return;
     }
     going = event.key === "g";
-    const act = ACTS[event.key];
-    if (act && act(event) !== false) event.preventDefault();
+    const action = ACTIONS[event.key];
+    if (action && action(event) !== false) event.preventDefault();
   });
 }
 
-const ACTS = {
+const ACTIONS = {
   "/": () => {
     const find = document.querySelector(".find input");
     if (find === null) return false;
@@ -34,7 +34,7 @@ const ACTS = {
   },
   ArrowDown: () => step(1),
   ArrowUp: () => step(-1),
-  " ": (event) => tick(event),
+  " ": (event) => toggle(event),
 };
 
 function rows() {
@@ -49,7 +49,7 @@ function step(by) {
   all[next].querySelector("a").focus();
 }
 
-function tick(event) {
+function toggle(event) {
   const box = event.target.closest("tr")?.querySelector("input[type=checkbox]");
   if (!box || event.target === box) return false;
   box.click();

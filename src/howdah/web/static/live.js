@@ -1,49 +1,49 @@
-// live: take the page anew from the server's stream, and change only what differs.
+// live: read new versions of the page from the stream, and change only what differs.
 
 import { morph } from "./morph.js";
 
 const LIVE = "This page is live";
 const SILENT = "The server does not answer; this page may be old";
-const PATIENCE = 4000; // a stream that ends now and then, and is opened again, is no news
+const SILENT_AFTER = 4000; // ms; a stream that reconnects sooner is not reported
 const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content;
 
 export function live(drawn) {
   const page = meta("howdah-live");
-  const pulse = document.getElementById("pulse");
-  if (page === undefined || pulse === null) return;
+  const indicator = document.getElementById("live-status");
+  if (page === undefined || indicator === null) return;
   let stream = null;
   let silent = null;
 
-  function say(on, sentence) {
+  function show(on, sentence) {
     clearTimeout(silent);
     silent = null;
-    pulse.classList.toggle("on", on);
-    pulse.classList.toggle("off", !on);
-    if (pulse.title === sentence) return;
-    pulse.title = sentence;
-    if (!on || pulse.textContent) pulse.textContent = sentence; // as long as all is well, no words
+    indicator.classList.toggle("on", on);
+    indicator.classList.toggle("off", !on);
+    if (indicator.title === sentence) return;
+    indicator.title = sentence;
+    if (!on || indicator.textContent) indicator.textContent = sentence; // no text while the page is live
   }
 
   function open() {
     if (stream !== null || document.hidden) return;
     stream = new EventSource(`${meta("howdah-root")}/live?page=${encodeURIComponent(page)}`);
-    stream.onopen = () => say(true, LIVE);
+    stream.onopen = () => show(true, LIVE);
     stream.onerror = () => {
-      silent ??= setTimeout(() => say(false, SILENT), PATIENCE);
+      silent ??= setTimeout(() => show(false, SILENT), SILENT_AFTER);
       if (stream?.readyState === EventSource.CLOSED) {
         close();
         setTimeout(open, 3000);
       }
     };
-    stream.addEventListener("late", (event) => say(false, `This page is old: ${event.data}`));
+    stream.addEventListener("late", (event) => show(false, `This page is old: ${event.data}`));
     stream.addEventListener("draw", (event) => {
       const main = document.getElementById("main");
       morph(main, event.data);
       drawn(main);
-      say(true, LIVE);
-      pulse.classList.remove("beat");
-      void pulse.getBoundingClientRect();
-      pulse.classList.add("beat");
+      show(true, LIVE);
+      indicator.classList.remove("beat");
+      void indicator.getBoundingClientRect();
+      indicator.classList.add("beat");
       document.dispatchEvent(new CustomEvent("howdah:drawn"));
     });
   }

@@ -1,12 +1,12 @@
-// morph: make an element's children like new HTML, and leave alone what a reader is busy with:
-// the focus, what was typed or ticked, what was folded open, what was scrolled.
+// morph: change an element's children to match new HTML, and keep the state of the reader:
+// focus, typed text, selected boxes, unfolded details, scroll position.
 
 export function morph(element, html) {
   const made = document.createElement("template");
   made.innerHTML = html;
   const busy = document.activeElement;
   children(element, made.content);
-  // a row that moved to another place has lost the focus on the way
+  // a row that was moved has lost the focus
   if (busy !== document.activeElement && element.contains(busy)) busy.focus({ preventScroll: true });
 }
 
@@ -27,7 +27,7 @@ function children(parent, made) {
   const coming = new Set([...made.childNodes].map(key));
   let old = parent.firstChild;
   for (const fresh of [...made.childNodes]) {
-    // what is gone must not stand in the way of what follows it
+    // remove old elements first, so that the next ones match
     while (old && key(old) !== null && !coming.has(key(old))) {
       const next = old.nextSibling;
       old.remove();
@@ -39,10 +39,10 @@ function children(parent, made) {
       keyed.delete(name);
       if (match === old) old = old.nextSibling;
       else parent.insertBefore(match, old);
-      one(match, fresh);
+      update(match, fresh);
     } else if (old && name === null && key(old) === null && alike(old, fresh)) {
       const next = old.nextSibling;
-      one(old, fresh);
+      update(old, fresh);
       old = next;
     } else {
       parent.insertBefore(fresh, old);
@@ -55,7 +55,7 @@ function children(parent, made) {
   }
 }
 
-function one(old, fresh) {
+function update(old, fresh) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;

@@ -1,6 +1,6 @@
-// select: how many rows are ticked, all at once, and a list that stands still meanwhile.
-// The bar is shown while something is ticked. Without this script it is always shown, and the boxes
-// and the buttons work as a plain form.
+// select: counts the selected rows, selects all, and freezes the list meanwhile.
+// The bar is shown while a row is selected. Without this script it is always shown, and boxes and
+// buttons work as a plain form.
 
 const boxes = () => [...document.querySelectorAll("#rows input[name=id]")];
 
@@ -34,17 +34,17 @@ function between(one, other) {
 
 function show() {
   const list = boxes();
-  const ticked = list.filter((box) => box.checked).length;
+  const selected = list.filter((box) => box.checked).length;
   const all = document.getElementById("tick-all");
-  all.checked = ticked > 0 && ticked === list.length;
-  all.indeterminate = ticked > 0 && ticked < list.length;
-  // what somebody has ticked must not be pushed off the page by newer jobs
-  document.getElementById("rows").toggleAttribute("data-keep", ticked > 0);
-  document.getElementById("bar").classList.toggle("shown", ticked > 0);
-  const said = ticked ? `${ticked} ticked, the list stands still:` : "Tick jobs to act on them:";
-  const status = document.getElementById("ticked");
-  if (status.textContent !== said) status.textContent = said;
+  all.checked = selected > 0 && selected === list.length;
+  all.indeterminate = selected > 0 && selected < list.length;
+  // newer jobs must not push selected rows off the page
+  document.getElementById("rows").toggleAttribute("data-keep", selected > 0);
+  document.getElementById("bar").classList.toggle("shown", selected > 0);
+  const text = selected ? `${selected} selected, the list is frozen:` : "Select jobs to act on them:";
+  const status = document.getElementById("selected");
+  if (status.textContent !== text) status.textContent = text;
   for (const control of document.querySelectorAll("#act button, #act input:not([type=hidden])")) {
-    control.disabled = !ticked;
+    control.disabled = !selected;
   }
 }

@@ -1,4 +1,4 @@
-// times: exact moments in the reader's own time zone; the server writes them in UTC.
+// times: show exact times in the browser's time zone; the server sends UTC.
 
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
@@ -7,7 +7,7 @@ export function times(root) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
     time.title = time.dateTime;
-    const said = format.format(at);
-    if (time.textContent !== said) time.textContent = said;
+    const text = format.format(at);
+    if (time.textContent !== text) time.textContent = text;
   }
 }

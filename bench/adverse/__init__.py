@@ -1,0 +1,13 @@
+"""Adverse: the same work with and without a disturbance, in one run, as a ratio.
+
+    pair.py              a baseline database and an adverse one, drained in turns
+    open_transaction.py  a transaction stays open while jobs come and go
+    unrelated_jobs.py    a million jobs of others, due later, or five million finished ones
+    many_lanes.py        a thousand priorities, five hundred types
+    never_analysed.py    plans made on an empty table, no autovacuum, then a million jobs
+    mixed.py             failures, progress and cancellations among the jobs
+    idle_waits.py        ten thousand waits for results in the process that enqueues
+    registry.py          all cases, in the order of the report
+
+`make bench-adverse` runs __main__.py. cases.py runs the cases, case_record.py keeps the results.
+"""

@@ -1,0 +1,28 @@
+"""Registry: every case, in the order of the report."""
+
+from __future__ import annotations
+
+from bench.adverse.idle_waits import IDLE_WAITS
+from bench.adverse.many_lanes import MANY_PRIORITIES, MANY_TYPES, SCATTERED_TYPES
+from bench.adverse.mixed import MIXED_JOBS
+from bench.adverse.never_analysed import NEVER_ANALYSED
+from bench.adverse.open_transaction import CURSOR, SNAPSHOT, WRITER
+from bench.adverse.unrelated_jobs import DUE_LATER, FINISHED, OTHER_TYPES
+
+CASES = {
+    case.name: case
+    for case in (
+        SNAPSHOT,
+        WRITER,
+        CURSOR,
+        OTHER_TYPES,
+        DUE_LATER,
+        FINISHED,
+        MANY_PRIORITIES,
+        MANY_TYPES,
+        SCATTERED_TYPES,
+        NEVER_ANALYSED,
+        MIXED_JOBS,
+        IDLE_WAITS,
+    )
+}

@@ -1,0 +1,13 @@
+"""Measure: run one workload once with one peer, and check that every job ran once.
+
+    workload.py          choose the function for a workload
+    prepared_peer.py     a peer, installed in an empty store
+    enqueue.py           enqueue jobs, in bulk or one by one
+    run.py               claim, run and settle waiting jobs with the peer's own workers
+    claim_and_settle.py  the claim and settle statements alone, without a worker
+    pickup.py            from the enqueue call to the first line of the handler
+    workers.py           the worker processes of a measurement
+
+Every peer is measured alike. Each measurement has a new database, or an emptied Redis, and begins
+after a checkpoint. It raises `InvalidMeasurement` if jobs were lost, ran twice or are left over.
+"""

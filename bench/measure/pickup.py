@@ -1,0 +1,32 @@
+"""Pickup: time from before the enqueue call to the first line of the handler.
+
+Sender and worker are two processes on an otherwise idle machine. The next job is sent a few
+milliseconds after the one before was picked up, when the worker is idle again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from bench.measure.prepared_peer import PreparedPeer, Timing
+from bench.measure.workers import start_workers
+from bench.peer import Plan
+
+PAUSES = (0.001, 0.003)  # seconds from a pickup to the next job
+WARM_UP = 20  # jobs before those that are measured
+
+
+def pickup(plan: Plan, prepared: PreparedPeer) -> Timing:
+    with start_workers(plan, prepared) as workers:
+        prepared.timed("enqueue_single", WARM_UP)
+        workers.wait_until_settled(WARM_UP)
+        with prepared.driver("send", plan.jobs + WARM_UP) as sender:
+            sender.wait_until_ready()
+            sender.send_start()
+            for sent in range(1, plan.jobs + WARM_UP + 1):
+                time.sleep(random.uniform(*PAUSES))
+                sender.send_start()
+                workers.wait_until_picked_up(sent)
+            times = workers.calls.pickups_ms()
+    return Timing(plan.jobs, pickups_ms=tuple(times[WARM_UP:]))

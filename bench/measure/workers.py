@@ -1,0 +1,72 @@
+"""Workers: the worker processes of one measurement, and waiting for what they do."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.call_counter import CallReader
+from bench.driver_process import DriverFailed, DriverProcess
+from bench.measure.prepared_peer import PreparedPeer
+from bench.peer import Plan
+
+LONGEST_DRAIN = 240.0
+SETTLED_WITHIN = 60.0  # after the last call of a handler
+POLL = 0.002
+PICKUP_POLL = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    processes: list[DriverProcess]
+    calls: CallReader
+    prepared: PreparedPeer
+
+    def wait_until_settled(self, jobs: int) -> tuple[int, int]:
+        """Wait for the handlers, then for the store.
+
+        Returns when the first handler was called and when all jobs were settled. The store is asked
+        only after every handler was called, and the counts seldom until most were: asking takes
+        time from the peer.
+        """
+        deadline = time.monotonic() + LONGEST_DRAIN
+        while (count := self.calls.count()).calls < jobs:
+            problem = f"{count.calls} of {jobs} jobs had run after {LONGEST_DRAIN:.0f} s"
+            self._wait(deadline, problem, POLL if count.calls > 0.9 * jobs else 10 * POLL)
+        deadline = time.monotonic() + SETTLED_WITHIN
+        while True:
+            asked_ns = time.monotonic_ns()
+            if not (left := self.prepared.unfinished()):
+                return self.calls.count().first_ns, asked_ns
+            self._wait(deadline, f"{left} of {jobs} jobs were not settled at the end", POLL)
+
+    def wait_until_picked_up(self, jobs: int) -> None:
+        deadline = time.monotonic() + SETTLED_WITHIN
+        while (picked_up := self.calls.pickups()) < jobs:
+            self._wait(deadline, f"{picked_up} of {jobs} jobs were picked up", PICKUP_POLL)
+
+    def _wait(self, deadline: float, problem: str, seconds: float) -> None:
+        for process in self.processes:
+            process.check_alive()
+        if time.monotonic() > deadline:
+            raise DriverFailed(problem)
+        time.sleep(seconds)
+
+
+@contextmanager
+def start_workers(plan: Plan, prepared: PreparedPeer) -> Generator[Workers]:
+    """Start the workers. They begin to work when all are ready."""
+    with tempfile.TemporaryDirectory(prefix="bench-calls-") as folder, ExitStack() as stack:
+        processes = [
+            stack.enter_context(prepared.driver("work", plan=plan, calls_folder=Path(folder)))
+            for _ in range(plan.processes)
+        ]
+        for process in processes:
+            process.wait_until_ready()
+        for process in processes:
+            process.send_start()
+        yield Workers(processes, CallReader(Path(folder)), prepared)

@@ -1,0 +1,35 @@
+"""Workloads: what is measured, in the order of the report.
+
+Most results are rates in jobs per second: more is better. A pickup is a time: less is better.
+Payloads have 100 bytes, and handlers do nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["enqueue", "drain", "floor", "pickup"]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    name: str
+    kind: Kind
+    title: str
+
+
+WORKLOADS = {
+    workload.name: workload
+    for workload in (
+        Workload("enqueue_bulk", "enqueue", "bulk enqueue"),
+        Workload("enqueue_single", "enqueue", "single enqueue"),
+        Workload("drain_1", "drain", "drain, one process"),
+        Workload("drain_2", "drain", "drain, two processes"),
+        Workload("drain_16", "drain", "drain, 16 processes"),
+        Workload("threads", "drain", "plain functions in threads"),
+        Workload("processes", "drain", "functions in processes"),
+        Workload("floor", "floor", "bare statements, two connections"),
+        Workload("pickup", "pickup", "pickup when idle"),
+    )
+}

@@ -1,0 +1,77 @@
+"""Filters: a job filter as the fields of a query or a body; the same as `observe.Filter`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from howdah.errors import BadInput
+from howdah.observe import Filter
+from howdah.states import State
+from howdah.web.redact import asks_for_hidden
+
+MAX_INT4 = 2**31 - 1
+
+Text = Annotated[str, Meta(pattern="^[^\\u0000]*$")]
+Priority = Annotated[int, Meta(ge=-(2**31), le=MAX_INT4, description="Higher goes first.")]
+Attempts = Annotated[int, Meta(ge=0, le=MAX_INT4)]
+Instant = Annotated[datetime, Meta(tz=True)]
+KeyValue = Annotated[
+    str,
+    Meta(
+        pattern="^[^=\\u0000]+=[^\\u0000]*$",
+        description="`key=value`: the payload has this key with this value, as JSON or as text.",
+    ),
+]
+
+
+class JobFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A filter of jobs; a field that is left out matches all."""
+
+    status: list[State] = []
+    job_type: list[Text] = []
+    priority: Priority | UnsetType = UNSET
+    worker_id: Annotated[Text, Meta(description="Its last worker.")] | UnsetType = UNSET
+    attempts_from: Attempts | UnsetType = UNSET
+    attempts_to: Attempts | UnsetType = UNSET
+    created_from: Instant | UnsetType = UNSET
+    created_to: Annotated[Instant, Meta(description="Before this time.")] | UnsetType = UNSET
+    error: (
+        Annotated[Text, Meta(description="A part of the last error, ignoring case.")] | UnsetType
+    ) = UNSET
+    fingerprint: (
+        Annotated[Text, Meta(description="Fingerprint of the last error, from /failures.")]
+        | UnsetType
+    ) = UNSET
+    payload: list[KeyValue] = []
+
+    def filter(self, redact: frozenset[str]) -> Filter:
+        """Return the filter; refuse a search for a redacted value."""
+        given: dict[str, Any] = {
+            name: value
+            for name in Filter.__struct_fields__
+            if (value := getattr(self, name)) is not UNSET
+        }
+        pairs = [_pair(pair, redact) for pair in self.payload]
+        given["status"] = tuple(self.status)
+        given["job_type"] = tuple(self.job_type)
+        given["payload"] = tuple(pairs)
+        return Filter(**given)
+
+
+class JobPageQuery(JobFilter, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A filter of jobs, and a page of the result."""
+
+    before: Annotated[UUID, Meta(description="`before` of the previous page.")] | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+
+
+def _pair(pair: str, redact: frozenset[str]) -> tuple[str, str]:
+    key, _, value = pair.partition("=")
+    if asks_for_hidden(key, value, redact):
+        raise BadInput(f"the value of {key!r} is redacted here: filter by another key")
+    return key, value

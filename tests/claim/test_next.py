@@ -32,7 +32,11 @@ def test_it_returns_the_same_rows_as_claim(db: Database) -> None:
     """Two statements mark a job as claimed: they must write the same columns."""
     with db.transaction():  # all rows get the same times
         jobs = [db.enqueue("mail", {"to": "you"}) for _ in range(2)]
-        (row,) = db.rows("select * from howdah.claim_job_batch('worker', array['mail'], 1)")
+        (row,) = db.rows(
+            "select * from howdah.claim('worker', 1, array['mail'], array[(-2147483648)::int], "
+            "array['-infinity'::timestamptz], array[%s::uuid], array[2147483647])",
+            UUID(int=0),
+        )
         (next_row,) = db.rows("select * from howdah.claim_next('worker', 1, 'mail')")
     assert [row.pop("id"), next_row.pop("id")] == jobs
     assert row == next_row
@@ -59,3 +63,14 @@ def test_a_paused_type_gives_nothing(db: Database) -> None:
     assert next_of(db, "mail") == []
     db.execute("select howdah.resume('mail')")
     assert next_of(db, "mail") == [job]
+
+
+def test_it_searches_after_a_position_and_for_more_urgent_jobs(db: Database) -> None:
+    before, mark, after = (db.enqueue("mail") for _ in range(3))
+    urgent, less_urgent = db.enqueue("mail", priority=150), db.enqueue("mail", priority=30)
+    assert db.column(
+        "select c.id from jobs_live as m, howdah.claim_next('worker', 8, 'mail', ~m.priority, "
+        "m.ready_at, m.id) as c where m.id = %s",
+        mark,
+    ) == [urgent, after, less_urgent]
+    assert next_of(db, "mail") == [before, mark]

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def every_scan_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "SLOW", -1.0)
-    monkeypatch.setattr(line, "FRESH", 0.0)
+    monkeypatch.setattr(line, "OVERLAPS", (0.0, 0.0))
 
 
 async def enqueue_late(queue: Queue, name: str) -> None:

@@ -36,9 +36,9 @@ FUNCTIONS: dict[str, set[str]] = {
     "refuse_used_id(uuid)": _worker,
     # claim, run, settle
     "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[]"
-    ",boolean)": _worker,
+    ",boolean,boolean)": _worker,
     "claim_job_batch(text,text[],integer)": _worker,
-    "claim_next(text,integer,text)": _worker,
+    "claim_next(text,integer,text,integer,timestamp with time zone,uuid)": _worker,
     "fail_unreadable(text,text[],integer)": _worker,
     "start(text,uuid[],integer[],interval[])": _worker,
     "progress(text,uuid[],integer[],integer[],text[])": _worker,
@@ -104,6 +104,8 @@ FUNCTIONS: dict[str, set[str]] = {
     # internal to claim
     "peek_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
     "lock_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
+    # internal to recover
+    "enter_held(text[],interval)": _no_role,
     # triggers: PostgreSQL lets no role call them
     "take_plain_insert()": _worker,
     "take_plain_update()": _worker,
@@ -142,7 +144,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             *("jobs_finished", "jobs_finished_unprepared", "jobs_finished_DAY"),
             *("job_events", "job_events_unprepared", "job_events_DAY"),
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
-            *("measures", "measure_history", "paused_types", "drain_requests"),
+            *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
         )
     },
 }

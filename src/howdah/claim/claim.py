@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from howdah.claim.line import Line
@@ -32,14 +33,16 @@ async def claim(
 
     A worker that was woken for one type names it and claims `FEW`: those need no turn.
     """
-    if len(only) == 1 and not line.slow:
-        return await _scan(
-            line, partial(store_claim.claim_next, store, worker_id, batch_size, only[0])
-        )
-    ranges, whole = line.next_scan(only)
-    return await _scan(
-        line, partial(store_claim.claim, store, worker_id, batch_size, ranges), whole
-    )
+    began = time.monotonic()
+    scan = line.next_scan(began, only)
+    if len(only) == 1 and len(scan.ranges.job_types) <= 2:  # at most one mark
+        send = partial(store_claim.claim_next, store, worker_id, batch_size, scan.ranges)
+    else:
+        send = partial(store_claim.claim, store, worker_id, batch_size, scan.ranges)
+    claims = await _send(send)
+    now = time.monotonic()
+    line.scanned(scan, claims, batch_size, now - began, now)
+    return claims
 
 
 async def claim_rescan(store: Store, worker_id: str, batch_size: int, line: Line) -> list[Claim]:
@@ -47,10 +50,13 @@ async def claim_rescan(store: Store, worker_id: str, batch_size: int, line: Line
 
     It takes no turn, because it runs beside the claims and no claim should wait for it.
     """
-    whole = line.whole()
-    return await _scan(
-        line, partial(store_claim.claim, store, worker_id, batch_size, whole, False), True
+    began = time.monotonic()
+    claims = await _send(
+        partial(store_claim.claim, store, worker_id, batch_size, line.whole(), False)
     )
+    now = time.monotonic()
+    line.rescanned(claims, batch_size, now - began, now)
+    return claims
 
 
 async def fail_unreadable(
@@ -77,18 +83,8 @@ async def claim_batch(
                 raise
 
 
-async def _scan(
-    line: Line, send: Callable[[], Awaitable[list[Claim]]], whole: bool = False
-) -> list[Claim]:
-    began = time.monotonic()
+async def _send(send: Callable[[], Awaitable[list[Claim]]]) -> list[Claim]:
     for _ in range(RACES):
-        try:
-            claims = await send()
-            break
-        except LostRace:  # a plain UPDATE ended a job while this claim locked it
-            continue
-    else:
-        claims = await send()
-    now = time.monotonic()
-    line.scanned(claims, now - began, whole, now)
-    return claims
+        with suppress(LostRace):  # a plain UPDATE ended a job while this claim locked it
+            return await send()
+    return await send()

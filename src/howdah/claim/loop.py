@@ -147,6 +147,8 @@ class ClaimLoop:
         """Wait until a claim that begins from now on finds nothing left to do."""
         self.idle.clear()
         self._idle_wanted, self._scanned_since = True, False
+        for group in self._groups:
+            group.line.rescan_soon()
         self.wake()
         await self.idle.wait()
         self._idle_wanted = False

@@ -238,7 +238,7 @@ class _Candidates(msgspec.Struct, frozen=True):
             store,
             within,
             "select job_type, count(*) from (select job_type from howdah.jobs_live "
-            "where worker_id = any ($1) limit $2) as held group by 1",
+            "where held_by = any ($1) limit $2) as held group by 1",
             [worker.id for worker in workers],
             CAP,
         )
@@ -386,8 +386,8 @@ async def why_type(store: Store, job_type: str, *, within: timedelta = query.WIT
     rows = await query.fetch(
         store,
         within,
-        "select id from howdah.jobs_live where job_type = $1 and worker_id is null "
-        "and ready_at is not null order by ~priority, ready_at, id limit 1",
+        "select id from howdah.jobs_live where job_type = $1 and held_by is null "
+        "and worker_id is null and ready_at is not null order by ~priority, ready_at, id limit 1",
         job_type,
     )
     if rows:

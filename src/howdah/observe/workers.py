@@ -136,7 +136,7 @@ async def beating_workers(store: Store, within: timedelta) -> list[BeatingWorker
         store,
         within,
         "select w.id, w.beat_at >= howdah.clock() - w.silent_after, "
-        "exists (select from howdah.jobs_live as j where j.worker_id = w.id) "
+        "exists (select from howdah.jobs_live as j where j.held_by = w.id) "
         "from howdah.workers as w order by 1",
     )
     return [BeatingWorker(*row) for row in rows]

@@ -24,7 +24,9 @@ _CLAIM = f"""
     select {_CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
 """  # noqa: S608 - nothing but the column list is put in
 _CLAIM_TRACED = _CLAIM.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
-_CLAIM_NEXT = f"select {_CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim_next($1, $2, $3)"  # noqa: S608
+_CLAIM_NEXT = f"""
+    select {_CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim_next($1, $2, $3, $4, $5, $6)
+"""  # noqa: S608
 _CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
 
 
@@ -46,9 +48,13 @@ async def claim(
     return [Claim(*row) for row in rows]
 
 
-async def claim_next(store: Store, worker_id: str, batch_size: int, job_type: str) -> list[Claim]:
+async def claim_next(
+    store: Store, worker_id: str, batch_size: int, line: ScanRanges
+) -> list[Claim]:
+    """Claim the first jobs of one type: those after its mark, and more urgent ones."""
     sql = _CLAIM_NEXT if store.tracing is None else _CLAIM_NEXT_TRACED
-    return [Claim(*row) for row in await store.fetch(sql, worker_id, batch_size, job_type)]
+    position = line.job_types[-1], line.after_ranks[-1], line.after_ready_at[-1], line.after_ids[-1]
+    return [Claim(*row) for row in await store.fetch(sql, worker_id, batch_size, *position)]
 
 
 async def claim_job_batch(

@@ -7,8 +7,13 @@
 -- A job is in line when `ready_at` is set and no worker holds it. The line of a type is
 -- the index jobs_ready: highest priority first, then by ready_at, then by id. `ready_at` is the
 -- instant at which the job joined the line. It is null while the job waits for `run_at`. It is kept while a worker
--- holds the job, so a released job returns to its old position. Beats, progress, events and
--- `running` change no indexed column, so those updates stay on their page (HOT).
+-- holds the job, so a released job returns to its old position.
+--
+-- A claim changes no column that an index mentions, so it stays on its page (HOT): no index is written, and little WAL.
+-- So a job that was just claimed is still in jobs_ready, and claims skip it. Most jobs end within milliseconds. A job that
+-- runs longer leaves the index when `start` sets `held_by`, and enters jobs_held. Beats, progress and events
+-- change no indexed column either. The columns that change stand together, at the end: WAL holds only what is between
+-- the first and the last changed byte. The fillfactor leaves room for the claimed version of every row.
 --
 -- Pinned plans. Functions that read jobs_live set planner options for themselves. A session keeps the plan of a
 -- function's first call, and then the table may be empty or never analysed. Such a plan could later read the whole
@@ -27,34 +32,35 @@ create table howdah.jobs (
     id             uuid         not null default howdah.new_id(),
     job_type       howdah.job_name not null,
     priority       int          not null default 100,
-    status         howdah.job_status not null default 'pending',
     data           howdah.json_object not null default '{}',
-    progress       howdah.percent not null default 0,
-    current_stage  howdah.long_text,
-    events_count   int          not null default 0,
-    worker_id      howdah.worker_name,                  -- who holds it; with attempts and id: the lease
-    claimed_at     howdah.instant,
     created_at     howdah.instant not null default now(),
-    started_at     howdah.instant,
-    completed_at   howdah.instant,                      -- when it ended, however it ended
-    attempts       howdah.attempts_made not null default 0,
     max_attempts   howdah.attempts_allowed not null default 3,
-    last_error     howdah.long_text,
     run_at         howdah.instant,                      -- not before; null: at once
     ready_at       howdah.instant default now(),
-    result         howdah.json_value,
+    last_error     howdah.long_text,
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
-    watched        bool         not null default false, -- somebody follows it: changes are sent by NOTIFY
+    result         howdah.json_value,
     trace          varchar(200),                        -- a W3C traceparent: whose request this serves
     unread_since   howdah.instant,                      -- since when workers hand it back because they cannot read its payload
-    finished_on    date         not null default (now() at time zone 'utc')::date
+    completed_at   howdah.instant,                      -- when it ended, however it ended
+    finished_on    date         not null default (now() at time zone 'utc')::date,
+    watched        bool         not null default false, -- somebody follows it: changes are sent by NOTIFY
+    status         howdah.job_status not null default 'pending',
+    attempts       howdah.attempts_made not null default 0,
+    worker_id      howdah.worker_name,                  -- who holds it; with attempts and id: the lease
+    claimed_at     howdah.instant,
+    started_at     howdah.instant,
+    held_by        howdah.worker_name,                  -- its worker_id, once it is in the index jobs_held
+    progress       howdah.percent not null default 0,
+    current_stage  howdah.long_text,
+    events_count   int          not null default 0
 ) partition by list (status);
 
 create table howdah.jobs_live partition of howdah.jobs (
     constraint jobs_live_pkey primary key (id)
 ) for values in ('pending', 'claimed', 'running')
 with (
-    fillfactor = 80,
+    fillfactor = 45,
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 5000,
     autovacuum_vacuum_cost_delay = 0
@@ -63,17 +69,19 @@ with (
 -- `~priority` (called rank) sorts the highest priority first in ascending order and cannot overflow, so one
 -- row comparison means "after this job in the line".
 create index jobs_ready on howdah.jobs_live (job_type, (~priority), ready_at, id)
-    where worker_id is null and ready_at is not null;
+    where held_by is null and ready_at is not null;
 
 create index jobs_waiting on howdah.jobs_live (run_at)
-    where worker_id is null and ready_at is null;
+    where ready_at is null;
 
--- For recover, which searches by worker. The verbs of a worker search by id and must not use this index. The
--- planner prefers it when it has no statistics, and then each lease would read all jobs that the worker
--- holds. `coalesce(worker_id = …, false)` prevents that. `id = any (array[l.id])` instead of `id = l.id` prevents
--- a scan of the whole primary key, which seems cheap on a table that was analysed when it was empty.
-create index jobs_held on howdah.jobs_live (worker_id)
-    where worker_id is not null;
+-- For recover and for people, who search by worker. Jobs of foreign workers enter it when they are claimed, others when
+-- `start` marks them as running. The jobs that a worker claimed in its last quarter of a second may be missing. When a worker is
+-- lost, recover reads the whole table once for them.
+create index jobs_held on howdah.jobs_live (held_by)
+    where held_by is not null;
+
+-- The verbs of a worker search by id. `id = any (array[l.id])` instead of `id = l.id` prevents a scan of the whole
+-- primary key, which seems cheap on a table that was analysed when it was empty.
 
 create table howdah.jobs_finished partition of howdah.jobs (
     constraint days_lie_between_the_years_1_and_9999

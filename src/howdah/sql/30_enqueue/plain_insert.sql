@@ -4,8 +4,8 @@
 -- any other. After the statement this trigger reads the rows once, as a set, and does
 -- what the enqueue functions do for theirs (those write to jobs_live directly and
 -- do not fire it). It refuses a row whose status and worker_id contradict each other, and an id that is used again. It
--- takes jobs that are not due out of the line, sets ready_at to an earlier created_at, counts jobs that were inserted
--- as finished, and wakes idle workers.
+-- takes jobs that are not due out of the line, sets ready_at to an earlier created_at, enters jobs that were inserted as
+-- claimed in jobs_held, counts jobs that were inserted as finished, and wakes idle workers.
 --
 -- Where the type has registered other defaults, a priority of 100 and a max_attempts of 3 count as not set: a
 -- trigger cannot distinguish a missing column from one with its default. To get 100 or 3, call enqueue.
@@ -31,6 +31,9 @@ begin
         where status = 'pending'
           and ready_at is distinct from case when run_at > howdah.clock() then null else created_at end
     ));
+
+    update howdah.jobs_live as j set held_by = j.worker_id
+    where j.id = any (array(select id from inserted where status in ('claimed', 'running')));
 
     if exists (select from howdah.job_types as t where t.priority <> 100 or t.max_attempts <> 3) then
         update howdah.jobs_live as j

@@ -11,6 +11,7 @@
 --   p_batch_size   how many jobs at most
 --   p_job_types, p_after_ranks, p_after_ready_at, p_after_ids, p_until_ranks   the ranges, one per element
 --   p_in_turn      false: search without a turn, for a search that may take long
+--   p_foreign      true: the jobs enter jobs_held at once, because their worker may never call start
 --   returns        the jobs in claim order: highest priority first, then the oldest
 --
 -- Paused types are left out, whoever asks: see 75_steer/pause.sql.
@@ -26,7 +27,8 @@ create or replace function howdah.claim(
     p_after_ready_at  timestamptz[],
     p_after_ids       uuid[],
     p_until_ranks     int[],
-    p_in_turn         bool default true
+    p_in_turn         bool default true,
+    p_foreign         bool default false
 ) returns setof howdah.jobs
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -63,7 +65,7 @@ begin
             where not exists (select from howdah.paused_types as p where p.job_type = r.job_type)
               and (cardinality(p_job_types) > 64 or exists (
                   select from howdah.jobs_live as j
-                  where j.job_type = r.job_type and j.worker_id is null and j.ready_at is not null
+                  where j.job_type = r.job_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
                     and (~j.priority, j.ready_at, j.id) > (r.after_rank, r.after_ready_at, r.after_id)
                     and ~j.priority <= r.until_rank)));
     end if;
@@ -84,6 +86,7 @@ begin
         return query
         update howdah.jobs_live as j
         set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
+            held_by = case when p_foreign then p_worker_id end,
             attempts = least(j.attempts, 2147483646) + 1, started_at = null
         from unnest(v_locked) as locked (ctid)
         where j.ctid = locked.ctid

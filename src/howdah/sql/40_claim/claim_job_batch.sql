@@ -29,7 +29,8 @@ begin
                 array_fill((-2147483648)::int, v_k),
                 array_fill('-infinity'::timestamptz, v_k),
                 array_fill('00000000-0000-0000-0000-000000000000'::uuid, v_k),
-                array_fill(2147483647, v_k));
+                array_fill(2147483647, v_k),
+                p_foreign => true);
             return;
         exception when serialization_failure then  -- a plain UPDATE moved a row to jobs_finished
             if current_setting('transaction_isolation') <> 'read committed' then

@@ -30,7 +30,7 @@ begin
     foreach v_type in array p_job_types loop
         for v_job in
             select j.id as job_id, j.ctid from howdah.jobs_live as j
-            where j.job_type = v_type and j.worker_id is null and j.ready_at is not null
+            where j.job_type = v_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
             order by ~j.priority, j.ready_at, j.id
             limit p_depth
         loop

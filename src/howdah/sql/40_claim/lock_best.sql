@@ -28,7 +28,7 @@ begin
     if cardinality(p_ranges) = 1 then
         return array(
             select j.ctid from howdah.jobs_live as j
-            where j.job_type = v_range.job_type and j.worker_id is null and j.ready_at is not null
+            where j.job_type = v_range.job_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
               and (~j.priority, j.ready_at, j.id) > (v_range.after_rank, v_range.after_ready_at, v_range.after_id)
               and ~j.priority <= v_range.until_rank
               and (j.run_at is null or j.run_at <= p_now)
@@ -45,7 +45,7 @@ begin
             from unnest(v_best) as best
             cross join lateral (
                 select j.ctid from howdah.jobs_live as j
-                where j.ctid = best.ctid and j.worker_id is null and j.ready_at is not null
+                where j.ctid = best.ctid and j.held_by is null and j.worker_id is null and j.ready_at is not null
                 limit 1
                 for update skip locked
             ) as taken);

@@ -32,7 +32,7 @@ begin
                 from (
                     select ~j.priority as rank, j.ready_at, j.id, j.ctid
                     from howdah.jobs_live as j
-                    where j.job_type = range.job_type and j.worker_id is null and j.ready_at is not null
+                    where j.job_type = range.job_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
                       and (~j.priority, j.ready_at, j.id) > (range.after_rank, range.after_ready_at, range.after_id)
                       and ~j.priority <= range.until_rank
                       and (j.run_at is null or j.run_at <= p_now)

@@ -48,8 +48,7 @@ begin
     select l.id from unnest(p_ids, p_attempts) as l (id, attempt)
     where not exists (
         select from howdah.jobs_live as j
-        -- coalesce: see jobs_held
-        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and j.worker_id = p_worker_id and j.attempts = l.attempt
     );
 end;
 $$;

@@ -1,6 +1,6 @@
 -- deregister · a worker ends: delete its row
 --
--- Called when it holds no job. While it still holds one, its row stays: other workers
+-- Called when it knows that it holds no job. While jobs_held names it, its row stays: other workers
 -- see that it is silent and recover its jobs after its `silent_after`.
 --
 -- Locks its own row of howdah.workers. Wakes nobody.
@@ -14,5 +14,5 @@ set jit = off
 begin atomic
     delete from howdah.workers as w
     where w.id = p_worker_id
-      and not exists (select from howdah.jobs_live as j where j.worker_id = p_worker_id);
+      and not exists (select from howdah.jobs_live as j where j.held_by = p_worker_id);
 end;

@@ -37,8 +37,7 @@ begin
                 update howdah.jobs_live as j
                 set events_count = (j.events_count::bigint + t.added) % 2000000000  -- never out of range
                 from emitters as t
-                -- coalesce: see jobs_held
-                where j.id = any (array[t.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = t.attempt
+                where j.id = any (array[t.id]) and j.worker_id = p_worker_id and j.attempts = t.attempt
                 returning j.id, j.watched, j.attempts, j.events_count - t.added as before, t.kinds, t.data
             ), written as (
                 insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)

@@ -34,8 +34,7 @@ begin
         update howdah.jobs_live as j
         set progress = coalesce(r.percent, j.progress), current_stage = coalesce(r.stage, j.current_stage)
         from reports as r
-        -- coalesce: see jobs_held
-        where j.id = any (array[r.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = r.attempt
+        where j.id = any (array[r.id]) and j.worker_id = p_worker_id and j.attempts = r.attempt
         returning j.id, j.watched
     )
     select array_agg(id), array_agg(id) filter (where watched) into v_ours, v_watched from ours;

@@ -1,7 +1,7 @@
 -- start · claimed → running
 --
--- Marks attempts whose handler runs. A job that ends before the next flush does not need
--- this: the verb that settles it gets p_began_ago too.
+-- Marks attempts whose handler runs, and enters them in the index jobs_held. A job that ends before the next flush
+-- does not need this: the verb that settles it gets p_began_ago too.
 --
 --   p_began_ago  how long ago each handler began; an interval, because the clocks of clients may be wrong
 --   returns      the ids this call moved; a missing id was stale, or marked before
@@ -33,10 +33,9 @@ begin
         order by l.id
     ), moved as (
         update howdah.jobs_live as j
-        set status = 'running', started_at = v_now - coalesce(l.began_ago, '0')
+        set status = 'running', held_by = p_worker_id, started_at = v_now - coalesce(l.began_ago, '0')
         from leases as l
-        -- coalesce: see jobs_held
-        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and j.worker_id = p_worker_id and j.attempts = l.attempt
           and j.status = 'claimed'
         returning j.id, j.watched
     )

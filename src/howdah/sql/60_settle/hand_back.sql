@@ -42,7 +42,7 @@ declare
 begin
     -- lock all of them first, in id order
     perform from howdah.jobs_live as j
-    where j.id = any (p_ids) and coalesce(j.worker_id = p_worker_id, false)
+    where j.id = any (p_ids) and j.worker_id = p_worker_id
     order by j.id for update;
 
     with leases as (
@@ -50,13 +50,12 @@ begin
         order by l.id
     ), back as (
         update howdah.jobs_live as j
-        set status = 'pending', worker_id = null, claimed_at = null, started_at = null, attempts = j.attempts - 1,
+        set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null, attempts = j.attempts - 1,
             unread_since = coalesce(j.unread_since, v_now), ready_at = null,
             run_at = v_now + least(greatest(v_now - j.unread_since, interval '1 second'), interval '1 minute'),
             last_error = format('worker %s cannot read its payload: %s', p_worker_id, left(l.error, 10000))
         from leases as l
-        -- coalesce: see jobs_held
-        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and j.worker_id = p_worker_id and j.attempts = l.attempt
           and v_now - coalesce(j.unread_since, v_now) < v_limit
           and (l.signature is null or exists (
               select from howdah.job_types as t where t.name = j.job_type and t.signature <> l.signature))

@@ -13,6 +13,7 @@ as $$
 begin
     if new.status = 'pending' then
         new.worker_id := null;
+        new.held_by := null;
         new.claimed_at := null;
         new.ready_at := case when new.run_at > howdah.clock() then null else coalesce(new.ready_at, now()) end;
         return new;
@@ -22,6 +23,7 @@ begin
     new.finished_on := howdah.today();
     new.completed_at := coalesce(new.completed_at, howdah.clock());
     new.ready_at := null;
+    new.held_by := null;
     insert into howdah.finished_counts (day, job_type, status, jobs)
     values (new.finished_on, new.job_type, new.status, 1);
     if new.watched then
@@ -38,7 +40,8 @@ create or replace trigger take_plain_update
     when (new.status in ('completed', 'failed', 'cancelled')
           or (new.status = 'pending') = (new.worker_id is not null)
           or (new.status = 'pending'
-              and ((new.ready_at is null and new.run_at is null)
+              and (new.held_by is not null
+                   or (new.ready_at is null and new.run_at is null)
                    or new.run_at > new.ready_at)))  -- after it joined the line: perhaps not due
     execute function howdah.take_plain_update();
 
@@ -55,6 +58,7 @@ begin
         values (new.finished_on, new.job_type, new.status, 1);
     elsif new.status = 'pending' then
         new.worker_id := null;
+        new.held_by := null;
         new.claimed_at := null;
         new.completed_at := null;
         new.ready_at := case when new.run_at > howdah.clock() then null else now() end;
@@ -97,8 +101,9 @@ create or replace trigger take_plain_delete
     referencing old table as deleted
     for each statement execute function howdah.take_plain_delete();
 
--- after a plain UPDATE, once per statement: jobs that are in line again wake idle workers, and followers of
--- watched jobs are notified. The verbs write to jobs_live and do not fire this trigger.
+-- after a plain UPDATE, once per statement: jobs that a foreign worker took enter jobs_held, jobs that are in line
+-- again wake idle workers, and followers of watched jobs are notified. The verbs write to jobs_live and do not fire
+-- this trigger.
 create or replace function howdah.notify_plain_update() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -109,6 +114,10 @@ declare
         where status = 'pending' and worker_id is null and ready_at is not null
     );
 begin
+    update howdah.jobs_live as j set held_by = j.worker_id
+    where j.id = any (array(
+        select id from changed
+        where status in ('claimed', 'running') and held_by is distinct from worker_id));
     if v_types <> '{}' then
         perform howdah.wake(v_types);
     end if;

@@ -34,13 +34,12 @@ begin
         select l.* from unnest(p_ids, p_attempts, p_delays) as l (id, attempt, delay) order by l.id
     ), moved as (
         update howdah.jobs_live as j
-        set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
+        set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null,
             attempts = j.attempts - 1,
             run_at = case when l.delay > '0' then howdah.clock() + l.delay else j.run_at end,
             ready_at = case when l.delay > '0' then null else coalesce(j.ready_at, now()) end
         from leases as l
-        -- coalesce: see jobs_held
-        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and j.worker_id = p_worker_id and j.attempts = l.attempt
         returning j.id, j.watched, j.job_type, j.ready_at, j.run_at
     )
     select array_agg(id), array_agg(id) filter (where watched),

@@ -40,7 +40,7 @@ begin
     if cardinality(p_ids) > 1 then
         -- jobs that go back and jobs that end are moved in two steps: lock all of them first, in id order
         perform from howdah.jobs_live as j
-        where j.id = any (p_ids) and coalesce(j.worker_id = p_worker_id, false)
+        where j.id = any (p_ids) and j.worker_id = p_worker_id
         order by j.id for update;
     end if;
 
@@ -50,7 +50,7 @@ begin
         order by l.id
     ), again as (
         update howdah.jobs_live as j
-        set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
+        set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null,
             last_error = left(l.error, 10000),
             errors = howdah.append_error(j.errors, j.attempts, j.worker_id, l.error, l.traceback,
                                        coalesce(j.started_at, v_now - l.began_ago, j.claimed_at), v_now),
@@ -58,8 +58,7 @@ begin
             run_at = case when l.delay > '0' then v_now + l.delay else j.run_at end,
             ready_at = case when l.delay > '0' then null else now() end
         from leases as l
-        -- coalesce: see jobs_held
-        where j.id = any (array[l.id]) and coalesce(j.worker_id = p_worker_id, false) and j.attempts = l.attempt
+        where j.id = any (array[l.id]) and j.worker_id = p_worker_id and j.attempts = l.attempt
           and j.attempts < least(j.max_attempts, v_limit)
         returning j.id, j.watched, j.job_type, j.ready_at, j.run_at
     )

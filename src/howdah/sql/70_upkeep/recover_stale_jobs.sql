@@ -31,13 +31,19 @@ declare
     v_limit    int := howdah.option('max_attempts_limit');
     v_deaths   int := howdah.option('max_lost_workers');
     v_errors   text[];
+    v_given_up text[];
 begin
     if p_timeout is null or p_timeout <= '0' then
         raise exception using errcode = '22023', message = 'p_timeout must be longer than nothing';
     end if;
 
-    update howdah.workers as w set given_up_at = v_now
-    where w.beat_at < v_now - w.silent_after and w.given_up_at is null;
+    with given_up as (
+        update howdah.workers as w set given_up_at = v_now
+        where w.beat_at < v_now - w.silent_after and w.given_up_at is null
+        returning w.id
+    )
+    select array_agg(g.id) into v_given_up from given_up as g;
+    perform howdah.enter_held(v_given_up, p_timeout);
 
     for v_lost in
         -- Foreign workers, which never beat, are searched between the ids of those that did. What those have
@@ -52,14 +58,14 @@ begin
             union all
             select next.worker_id, s.high, true from foreign_workers as s
             cross join lateral (
-                (select j.worker_id from howdah.jobs_live as j
-                 where s.high is not null and j.worker_id > s.worker_id and j.worker_id < s.high
-                 order by j.worker_id limit 1)
+                (select j.held_by from howdah.jobs_live as j
+                 where s.high is not null and j.held_by > s.worker_id and j.held_by < s.high
+                 order by j.held_by limit 1)
                 union all
-                (select j.worker_id from howdah.jobs_live as j
-                 where s.high is null and j.worker_id > s.worker_id
-                 order by j.worker_id limit 1)
-            ) as next
+                (select j.held_by from howdah.jobs_live as j
+                 where s.high is null and j.held_by > s.worker_id
+                 order by j.held_by limit 1)
+            ) as next (worker_id)
         ), silent as (
             select w.id as worker_id, 'infinity'::timestamptz as claimed_before,
                    format('worker %s went silent: no beat for more than %s', w.id, w.silent_after) as error
@@ -77,9 +83,9 @@ begin
             select j.id, j.attempts from howdah.jobs_live as j
             where j.id = any (array(
                     select h.id from howdah.jobs_live as h
-                    where h.worker_id = s.worker_id
+                    where h.held_by = s.worker_id and h.worker_id = s.worker_id
                       and coalesce(h.claimed_at, '-infinity') < s.claimed_before))
-              and coalesce(j.worker_id = s.worker_id, false)
+              and j.worker_id = s.worker_id
             order by j.id
             for update skip locked
         ) as held
@@ -87,7 +93,7 @@ begin
     loop
         with again as (
             update howdah.jobs_live as j
-            set status = 'pending', worker_id = null, claimed_at = null, started_at = null,
+            set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null,
                 last_error = v_lost.error,
                 errors = howdah.append_error(j.errors, j.attempts, j.worker_id, v_lost.error, null, j.started_at, v_now,
                                            p_lost => true),

@@ -36,7 +36,8 @@ begin
           and us.steady_since <= howdah.clock() - coalesce((
               select max(w.silent_after) from howdah.workers as w
               where w.beat_at < howdah.clock() - w.silent_after
-                and exists (select from howdah.jobs_live as j where j.worker_id = w.id)), '0')
+                and (w.given_up_at is null
+                     or exists (select from howdah.jobs_live as j where j.held_by = w.id))), '0')
     ) then
         select count(*) filter (where r.status = 'pending'), count(*) filter (where r.status = 'failed'),
                array_agg(distinct r.worker_id)

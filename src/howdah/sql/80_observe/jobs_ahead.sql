@@ -20,7 +20,7 @@ begin atomic
         select count(*) filter (where b.priority > p_priority) as higher,
                count(*) filter (where b.priority = p_priority) as older
         from (select j.priority from howdah.jobs_live as j
-              where j.job_type = t and j.worker_id is null and j.ready_at is not null
+              where j.job_type = t and j.held_by is null and j.worker_id is null and j.ready_at is not null
                 and (~j.priority, j.ready_at, j.id) < (~p_priority, p_ready_at, p_id)
               order by ~j.priority, j.ready_at, j.id
               limit p_cap) as b

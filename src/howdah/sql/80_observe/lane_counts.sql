@@ -34,7 +34,7 @@ begin
     for n in 1 .. p_lanes loop
         select j.job_type, ~j.priority as rank, j.ready_at into v_found
         from howdah.jobs_live as j
-        where (j.job_type, ~j.priority) > (v_type, v_rank) and j.worker_id is null and j.ready_at is not null
+        where (j.job_type, ~j.priority) > (v_type, v_rank) and j.held_by is null and j.worker_id is null and j.ready_at is not null
         order by j.job_type, ~j.priority, j.ready_at, j.id
         limit 1;
         exit when not found or v_found.job_type <> p_job_type;
@@ -49,7 +49,7 @@ begin
         if v_left > 0 then
             select count(*) into v_count from (
                 select from howdah.jobs_live as j
-                where j.job_type = v_type and ~j.priority = v_found.rank and j.worker_id is null and j.ready_at is not null
+                where j.job_type = v_type and ~j.priority = v_found.rank and j.held_by is null and j.worker_id is null and j.ready_at is not null
                 limit v_left + 1
             ) as lane;
             jobs := least(v_count, v_left);

@@ -21,10 +21,10 @@ set enable_seqscan = off
 set jit = off
 begin atomic
     with waiting as (
-        select j.id from howdah.jobs_live as j where j.worker_id is null and j.ready_at is null
+        select j.id from howdah.jobs_live as j where j.ready_at is null and j.worker_id is null
         order by j.run_at limit 10 * p_depth
     ), held as (
-        select j.id from howdah.jobs_live as j where j.worker_id is not null limit 10 * p_depth
+        select j.id from howdah.jobs_live as j where j.held_by is not null limit 10 * p_depth
     ), newest as (
         select j.id from howdah.jobs_live as j order by j.id desc limit 10 * p_depth
     ), latest as materialized (

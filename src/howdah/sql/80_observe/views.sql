@@ -10,5 +10,5 @@ select job_type, status, sum(jobs)::bigint from howdah.finished_counts group by 
 create or replace view howdah.worker_health as
 select w.id, w.started_at, w.beat_at, howdah.clock() - w.beat_at as silent_for, w.silent_after,
        w.beat_at >= howdah.clock() - w.silent_after as alive, w.given_up_at, w.info,
-       (select count(*) from howdah.jobs_live as j where j.worker_id = w.id) as holds
+       (select count(*) from howdah.jobs_live as j where j.held_by = w.id) as holds
 from howdah.workers as w;

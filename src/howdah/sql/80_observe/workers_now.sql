@@ -16,12 +16,12 @@ set enable_seqscan = off
 set jit = off
 begin atomic
     with recursive holders (worker_id) as (
-        (select j.worker_id from howdah.jobs_live as j where j.worker_id is not null order by j.worker_id limit 1)
+        (select j.held_by from howdah.jobs_live as j where j.held_by is not null order by j.held_by limit 1)
         union all
         select next.worker_id from holders as h cross join lateral (
-            select j.worker_id from howdah.jobs_live as j where j.worker_id > h.worker_id
-            order by j.worker_id limit 1
-        ) as next
+            select j.held_by from howdah.jobs_live as j where j.held_by > h.worker_id
+            order by j.held_by limit 1
+        ) as next (worker_id)
     ), members as (
         select w.id, true as beats, w.beat_at >= howdah.clock() - w.silent_after as alive, w.started_at, w.beat_at,
                howdah.clock() - w.beat_at as silent_for, w.info
@@ -33,13 +33,13 @@ begin atomic
     )
     select m.id, m.beats, m.alive, m.started_at, m.beat_at, m.silent_for,
            exists (select from howdah.drain_requests as d where d.worker_id = m.id),
-           (select count(*)::int from howdah.jobs_live as j where j.worker_id = m.id),
+           (select count(*)::int from howdah.jobs_live as j where j.held_by = m.id),
            m.info,
            coalesce((
                select jsonb_agg(to_jsonb(a) order by a.started_at nulls last, a.claimed_at)
                from (select j.id, j.job_type, j.status::text, j.attempts as attempt, j.progress, j.current_stage,
                             j.claimed_at, j.started_at
-                     from howdah.jobs_live as j where j.worker_id = m.id
+                     from howdah.jobs_live as j where j.held_by = m.id
                      order by j.started_at nulls last, j.claimed_at limit p_shown) as a), '[]')
     from members as m
     order by m.alive desc, m.beats desc, m.started_at, m.id;

@@ -47,7 +47,7 @@ FUNCTIONS_OF_AN_OBSERVER = {
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
 }
 # internal functions: `finish` checks no lease; the others are parts of claim
-FUNCTIONS_OF_NO_ROLE = {"finish", "lock_best", "peek_best"}
+FUNCTIONS_OF_NO_ROLE = {"enter_held", "finish", "lock_best", "peek_best"}
 
 
 def may_call(role: str, function: str) -> bool:
@@ -125,7 +125,7 @@ def test_a_role_can_use_only_the_tables_that_it_needs(roles: Roles, role: str) -
     relations = roles.owner.rows(
         "select relname as name, (select attname from pg_attribute where attrelid = c.oid "
         "and attnum > 0 and attname in ('status', 'id', 'name', 'verb', 'day', 'one', "
-        "'requested_at') order by attname = 'status' desc limit 1) as column, "
+        "'requested_at', 'done_at') order by attname = 'status' desc limit 1) as column, "
         "exists (select from pg_attribute where attrelid = c.oid and attname = 'job_type') "
         "as has_type from pg_class as c "
         "where relnamespace = 'howdah'::regnamespace and relkind in ('r', 'p', 'v') order by 1"

@@ -42,7 +42,9 @@ set enable_sort = off
 set jit = off
 as $$
 declare
-    v_now      timestamptz := howdah.clock();
+    v_now      howdah.instant     := howdah.clock();  -- of the types of their columns: other values are checked
+    v_worker   howdah.worker_name := p_worker_id;     -- again for every row
+    v_claimed  howdah.job_status  := 'claimed';
     v_ranges   howdah.line_range[];
     v_locked   tid[];
     v_space    int         := howdah.lock_space() + 1;
@@ -85,8 +87,8 @@ begin
         -- found by ctid: the rows are locked, so nobody can have moved them
         return query
         update howdah.jobs_live as j
-        set status = 'claimed', worker_id = p_worker_id, claimed_at = v_now,
-            held_by = case when p_foreign then p_worker_id end,
+        set status = v_claimed, worker_id = v_worker, claimed_at = v_now,
+            held_by = case when p_foreign then v_worker end,
             attempts = least(j.attempts, 2147483646) + 1, started_at = null
         from unnest(v_locked) as locked (ctid)
         where j.ctid = locked.ctid

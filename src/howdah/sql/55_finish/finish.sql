@@ -39,8 +39,11 @@ set enable_mergejoin = off
 set jit = off
 as $$
 declare
-    v_now      timestamptz := howdah.clock();
-    v_today    date        := howdah.today();
+    -- of the types of their columns: a value of another type is checked again for every row
+    v_now      howdah.instant    := howdah.clock();
+    v_status   howdah.job_status := p_status;
+    v_all      howdah.percent    := 100;
+    v_today    date              := howdah.today();
     v_moved    uuid[];
     v_watched  uuid[];
 begin
@@ -54,16 +57,18 @@ begin
         where j.id = any (array[l.id])
           and (not p_fenced or (j.worker_id = p_worker_id and j.attempts = l.attempt))
         returning j.*, l.error as error_, l.traceback as traceback_, l.result as result_,
-                  coalesce(j.started_at, v_now - l.began_ago, j.claimed_at) as started_at_
+                  case when j.started_at is null and l.began_ago is not null then (v_now - l.began_ago)::howdah.instant
+                       else coalesce(j.started_at, j.claimed_at) end as started_at_
     ), kept as (
         insert into howdah.jobs_finished (
             id, job_type, priority, status, data, progress, current_stage, events_count, worker_id,
             claimed_at, created_at, started_at, completed_at, attempts, max_attempts, last_error,
             run_at, ready_at, result, errors, trace, finished_on)
-        select id, job_type, priority, p_status, data,
-               case p_status when 'completed' then 100 else progress end,
+        select id, job_type, priority, v_status, data,
+               case v_status when 'completed' then v_all else progress end,
                current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
-               attempts, max_attempts, coalesce(left(error_, 10000), last_error), run_at, null, result_,
+               attempts, max_attempts,
+               case when error_ is null then last_error else left(error_, 10000)::howdah.long_text end, run_at, null, result_,
                case when error_ is null or worker_id is null then errors
                     else howdah.append_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now, p_lost) end,
                trace, v_today

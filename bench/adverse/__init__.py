@@ -4,6 +4,7 @@
     regime.py            how fast jobs come, how long the line is, how many types there are
     phases.py            a clean phase, one under stress and the recovery, in one run
     open_transaction.py  a transaction stays open while jobs come and go, in many regimes
+    dead_rows.py         what people read beside a million dead rows
     server_restart.py    the server is away for a while under load
     unrelated_jobs.py    a million jobs of others, due later, or five million finished ones
     many_lanes.py        a thousand priorities, five hundred types

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bench.adverse.dead_rows import DEAD_ROWS
 from bench.adverse.idle_waits import IDLE_WAITS
 from bench.adverse.many_lanes import MANY_PRIORITIES, MANY_TYPES, SCATTERED_TYPES
 from bench.adverse.mixed import MIXED_JOBS
@@ -14,6 +15,7 @@ CASES = {
     case.name: case
     for case in (
         *OPEN_TRANSACTION,
+        DEAD_ROWS,
         SERVER_RESTART,
         OTHER_TYPES,
         DUE_LATER,

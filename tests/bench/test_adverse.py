@@ -34,6 +34,7 @@ PROMISED = {
     "snapshot_line": HELD,
     "writer": HELD,
     "cursor": HELD,
+    "dead_rows": [("at most", 1.25)] * 11,
     "server_restart": [("at most", 300.0)],
     "other_types": [("at least", 0.9)],
     "due_later": [("at least", 0.9)],

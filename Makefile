@@ -114,7 +114,7 @@ bench: $(READY)  ## measure howdah and its peers in one run: half an hour on a q
 bench-quick: $(READY)  ## fail if the working tree is slower than a commit (AGAINST=...), in three minutes
 	$(RUN) bench.quick $(if $(AGAINST),--against '$(AGAINST)')
 
-bench-adverse: $(READY)  ## measure with disturbances and without: forty minutes on a quiet machine
+bench-adverse: $(READY)  ## measure with disturbances and without: 80 minutes on a quiet machine
 	$(RUN) bench.adverse $(BENCH)
 
 bench-memory: $(READY)  ## measure how large workers and producers become: two minutes

@@ -27,7 +27,8 @@ cases.py           run the cases of adverse, growth, memory, delays and dashboar
 testbed.py         the database of a case, and its processes
 case_driver.py     what runs in those processes
 sample_jobs.py     the jobs of the cases
-claim_timing.py    how long each claim took
+pickup_log.py      when each job was sent, and when its handler began
+table_samples.py   dead rows and sizes over time, and what the server's sessions do
 cpu_time.py        the CPU time of the server
 memory_usage.py    the memory of a process
 viewers.py         open pages of the dashboard

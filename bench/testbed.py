@@ -25,7 +25,6 @@ import psycopg
 
 from bench.call_counter import CallReader
 from bench.case_record import Point
-from bench.claim_timing import ClaimTiming, read_claim_timings
 from bench.driver_process import DriverFailed, DriverProcess, start_driver
 from bench.install import ROOT, Environment
 from bench.measure.prepared_peer import InvalidMeasurement
@@ -69,11 +68,6 @@ class Worker:
         self.folder = folder
         self.pid = pid
         self.calls = CallReader(folder)
-
-    def claims(self) -> list[ClaimTiming]:
-        if not (timings := read_claim_timings(self.folder)):
-            raise InvalidMeasurement("the worker wrote down no claims")
-        return timings
 
 
 class Testbed:

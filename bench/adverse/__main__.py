@@ -1,6 +1,6 @@
 """Adverse conditions, from the command line: how much of the baseline's speed is left.
 
-    python -m bench.adverse                                 every case: about forty minutes
+    python -m bench.adverse                                 every case: about 80 minutes
     python -m bench.adverse --only snapshot,mixed           only these
     python -m bench.adverse --scale 0.05 --minutes 0.5      all, small and short: does it work?
     python -m bench.adverse --server FOLDER                 with the PostgreSQL in FOLDER

@@ -122,7 +122,7 @@ class Settler:
     async def run(self) -> None:
         """Write endings for as long as the worker lives."""
         in_hand = self._in_hand
-        pause = GrowingPause(0.05, 5.0)
+        pause = GrowingPause(0.05, 5.0, self._store.reachable)
         while True:
             await in_hand.wait_for_endings()
             if len(in_hand.endings) < SMALL and in_hand.has_ready:
@@ -147,7 +147,7 @@ class Settler:
                     seconds,
                     error,
                 )
-                await asyncio.sleep(seconds)
+                await self._store.reachable.wait(seconds)
             in_hand.batch_answered()
 
     def _next_batches(self) -> dict[Verb, list[Ending]]:

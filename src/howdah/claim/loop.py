@@ -180,7 +180,7 @@ class ClaimLoop:
             self._loop_ended.set()
 
     async def _run(self) -> None:
-        pause = GrowingPause(0.05, 5.0)
+        pause = GrowingPause(0.05, 5.0, self._store.reachable)
         only: list[str] = []  # the types that the loop was woken for; none: all
         while self._in_hand.claiming:
             groups = self._to_claim(only)
@@ -206,7 +206,7 @@ class ClaimLoop:
                 seconds = pause.next()
                 _log.warning("claim.waiting retry_in=%.2fs error=%s", seconds, error)
                 only = []
-                await self._wakeup.sleep(seconds)
+                await self._wakeup.sleep_until_reachable(seconds)
                 continue
             if only:
                 await asyncio.sleep(0)  # the jobs that it was woken for begin before all else

@@ -66,7 +66,7 @@ class Flusher:
 
     async def run(self) -> None:
         """Flush for as long as the worker lives."""
-        pause = GrowingPause(1.0, 5.0)
+        pause = GrowingPause(1.0, 5.0, self._store.reachable)
         while True:
             check = False
             with suppress(TimeoutError):
@@ -86,7 +86,7 @@ class Flusher:
                     raise
                 seconds = pause.next()
                 _log.warning("flush.waiting retry_in=%.1fs error=%s", seconds, error)
-                await asyncio.sleep(seconds)
+                await self._store.reachable.wait(seconds)
 
     async def _mark_as_running(self, unmarked: list[tuple[Claim, float]]) -> None:
         """Mark attempts as running; one that cannot be marked runs all the same."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _log = log_named("howdah.beat")
 
+RETRY = 0.25  # seconds after a failed beat; its first success ends the pauses of the other parts
 NOTABLE = 1.0  # seconds: a shorter delay may come from a busy machine
 REPORTED_FOR = 3600.0  # seconds for which the worker's row says that it was held up
 LONGEST = timedelta(minutes=5)  # that a handler may hold the GIL before its jobs are recovered
@@ -65,8 +66,9 @@ class Heartbeat:
         self._held_up_at = 0.0
         self._worker_loop = asyncio.get_running_loop()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
+        self._awake: asyncio.Event | None = None  # set when the pause between two beats ends early
         self._stop_asked = False  # may be set before the thread has an event loop
+        self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._run, name="howdah-heartbeat", daemon=True)
         self._first_beat = asyncio.Event()
         self._gone = asyncio.Event()
@@ -86,9 +88,9 @@ class Heartbeat:
         if self._thread.ident is None:
             return  # the thread was never started
         self._stop_asked = True
-        if self._loop is not None and self._stop is not None:
+        if self._loop is not None and self._awake is not None:
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._stop.set)
+                self._loop.call_soon_threadsafe(self._awake.set)
         with suppress(TimeoutError):
             # not with asyncio.to_thread: handlers may use all its threads
             await asyncio.wait_for(self._gone.wait(), timeout=5)
@@ -101,7 +103,7 @@ class Heartbeat:
             self._on_worker_loop(self._gone.set)
 
     async def _beat_until_stopped(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._awake = asyncio.get_running_loop(), asyncio.Event()
         helper = BeatProcess(
             self._store,
             self._worker_id,
@@ -110,22 +112,24 @@ class Heartbeat:
             limit=self._held_up_limit,
         )
         try:
-            await self._beat_with(helper, self._stop)
+            await self._beat_with(helper, self._awake)
         finally:
             helper.close()
 
-    async def _beat_with(self, helper: BeatProcess, stop: asyncio.Event) -> None:
-        connection: Connection | None = None
+    async def _beat_with(self, helper: BeatProcess, awake: asyncio.Event) -> None:
         missed = 0  # beats in a row
         while not self._stop_asked:
             helper.ping()
             began = time.monotonic()
             try:
-                if connection is None or connection.is_closed():
-                    connection = await self._store.connect()
-                await self._beat(connection)
+                if self._connection is None or self._connection.is_closed():
+                    self._connection = await self._store.connect()
+                    self._connection.add_termination_listener(self._lost)
+                await self._beat(self._connection)
                 self.beaten_at = time.monotonic()
                 self._on_worker_loop(self._first_beat.set)
+                if missed:
+                    self._store.reachable.announce()
                 wait, missed = self._every, 0
             except Exception as error:  # a worker must go on beating, whatever the error is
                 missed += 1
@@ -133,19 +137,26 @@ class Heartbeat:
                     _log.warning(
                         "beat.failed worker=%s missed=%d error=%s", self._worker_id, missed, error
                     )
+                connection, self._connection = self._connection, None
                 if connection is not None:
                     connection.terminate()
-                connection = None
-                wait = min(self._every, 1.0)
+                wait = min(self._every, RETRY)
             self._note_delay(time.monotonic() - began - self._beat_timeout, helper)
             helper.ping()
             began = time.monotonic()
             with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), timeout=wait)
+                await asyncio.wait_for(awake.wait(), timeout=wait)
+            awake.clear()
             self._note_delay(time.monotonic() - began - wait, helper)
+        connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(Exception):
                 await connection.close(timeout=1)
+
+    def _lost(self, connection: object) -> None:
+        """Beat at once when the server closes our connection, to find out when it is back."""
+        if connection is self._connection and self._awake is not None:
+            self._awake.set()
 
     async def _beat(self, connection: Connection) -> None:
         async with asyncio.timeout(self._beat_timeout):

@@ -102,11 +102,10 @@ class Listener:
         return True
 
     async def _reconnect_forever(self) -> None:
-        pause = GrowingPause(0.1, 5.0)
+        pause = GrowingPause(0.1, 5.0, self._store.reachable)
         while True:
             try:
-                await self._listen_until_lost()
-                pause.reset()
+                await self._listen_until_lost(pause)
                 seconds = pause.next()
             except (HowdahError, *CONNECTION_ERRORS) as error:
                 if not self._store.can_listen:
@@ -116,9 +115,9 @@ class Listener:
             finally:
                 self._tried_once.set()
             self._on_gap()
-            await asyncio.sleep(seconds)
+            await self._store.reachable.wait(seconds)
 
-    async def _listen_until_lost(self) -> None:
+    async def _listen_until_lost(self, pause: GrowingPause) -> None:
         connection = await self._store.connect_to_listen()
         lost = asyncio.Event()
         connection.add_termination_listener(lambda _: lost.set())
@@ -127,6 +126,7 @@ class Listener:
                 await connection.add_listener(channel, self._received)
             self._connection = connection
             self._tried_once.set()
+            pause.reset()
             self._on_gap()
             while not lost.is_set():
                 with suppress(TimeoutError):

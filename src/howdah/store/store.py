@@ -28,6 +28,7 @@ import asyncpg
 
 from howdah.errors import BadInput, HowdahError, Unreachable
 from howdah.payload import MAX_BYTES
+from howdah.reachable import Reachable
 from howdah.safe_logging import log_named
 from howdah.store import install
 from howdah.store.array_types import register_array_types
@@ -95,6 +96,7 @@ class Store:
             WeakKeyDictionary()
         )
         self._joining = threading.Lock()  # held while the embedded PostgreSQL is joined or left
+        self.reachable: Reachable = Reachable()
         _stores.add(self)
 
     def for_other_loop(self) -> Store:

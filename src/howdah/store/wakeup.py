@@ -34,6 +34,7 @@ class Wakeup:
         news: Callable[[list[UUID]], None],
         due: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._store = store
         self._poll = poll
         self._knows = knows
         self._news = news
@@ -110,6 +111,11 @@ class Wakeup:
         self._awake.clear()
         signalled, self._signalled = self._signalled, False
         return signalled
+
+    async def sleep_until_reachable(self, seconds: float) -> None:
+        """Sleep so long, or until a signal, or until any part reaches the database again."""
+        with self._store.reachable.ending(self.wake):
+            await self.sleep(seconds)
 
     def _signal(self) -> None:
         self._signalled = True

@@ -102,7 +102,7 @@ class Upkeep:
         return max(at, self._not_before) - time.monotonic()
 
     async def run(self) -> None:
-        pause = GrowingPause(1.0, 5.0)
+        pause = GrowingPause(1.0, 5.0, self._store.reachable)
         while True:
             try:
                 is_round_due = time.monotonic() >= self._round_at
@@ -113,7 +113,7 @@ class Upkeep:
                     raise
                 wait = pause.next()
                 _log.warning("upkeep.waiting retry_in=%.1fs error=%s", wait, error)
-                await asyncio.sleep(wait)
+                await self._store.reachable.wait(wait)
                 continue
             while wait > 0:
                 self._due_changed.clear()

@@ -10,7 +10,7 @@
 --               more: the lane is longer than that
 --               first_ready_at: since when the first job of the lane is in line
 --
--- Locks nothing. Under a long transaction it also reads the dead entries before each lane, so give
+-- Locks nothing. Under a long transaction it also reads the dead entries before each lane, once, so give
 -- the statement a timeout.
 
 create or replace function howdah.lane_counts(p_cap int default 10000, p_lanes int default 1000, p_job_type text default null)
@@ -32,7 +32,7 @@ declare
     v_count int;
 begin
     for n in 1 .. p_lanes loop
-        select j.job_type, ~j.priority as rank, j.ready_at into v_found
+        select j.job_type, ~j.priority as rank, j.ready_at, j.id into v_found
         from howdah.jobs_live as j
         where (j.job_type, ~j.priority) > (v_type, v_rank) and j.held_by is null and j.worker_id is null and j.ready_at is not null
         order by j.job_type, ~j.priority, j.ready_at, j.id
@@ -47,9 +47,13 @@ begin
         priority := ~v_found.rank;
         first_ready_at := v_found.ready_at;
         if v_left > 0 then
+            -- from the first job on: the dead entries before it were read once, and that is enough
             select count(*) into v_count from (
                 select from howdah.jobs_live as j
-                where j.job_type = v_type and ~j.priority = v_found.rank and j.held_by is null and j.worker_id is null and j.ready_at is not null
+                where j.job_type = v_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
+                  and (~j.priority, j.ready_at, j.id) >= (v_found.rank, v_found.ready_at, v_found.id)
+                  and ~j.priority <= v_found.rank
+                order by ~j.priority, j.ready_at, j.id
                 limit v_left + 1
             ) as lane;
             jobs := least(v_count, v_left);

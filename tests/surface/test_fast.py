@@ -40,6 +40,7 @@ def test_every_mark_that_is_left_out_is_known(pytestconfig: pytest.Config) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # it collects the whole suite three times
 def test_the_message_names_exactly_the_tests_that_are_left_out() -> None:
     everything, _ = collect()
     marked, _ = collect("-m", " or ".join(MARKS))

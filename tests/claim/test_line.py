@@ -40,10 +40,10 @@ def key(n: int, rank: int = -101) -> Key:
     return (rank, NOW + timedelta(milliseconds=n), UUID(int=n + 1))
 
 
-def claimed(key: Key, job_type: str = "mail") -> Claim:
+def claimed(key: Key, clock: datetime = NOW + timedelta(days=1)) -> Claim:
     rank, ready_at, id = key
     since = ready_at.timestamp()
-    return Claim(id, job_type, ~rank, "{}", 1, 3, since, since, since)
+    return Claim(id, "mail", ~rank, "{}", 1, 3, since, since, clock.timestamp())
 
 
 def scan(line: Line, now: float, *keys: Key, wanted: int = 1, took: float = QUICK) -> Scan:
@@ -185,6 +185,26 @@ def test_the_marks_of_too_many_lanes_are_forgotten() -> None:
     for rank in range(0, MAX_LANES + 1, 50):
         scan(line, 1.0 + rank, *[key(0, rank + n) for n in range(50)], wanted=50)
     assert len(line.next_scan(5000.0).ranges.job_types) < 100
+
+
+def test_a_job_of_the_future_moves_no_mark() -> None:
+    """Else every job until then would be before the mark."""
+    line = slow_line(key(0))
+    future = (-101, NOW + timedelta(days=365), UUID(int=9))
+    for n in range(len(OVERLAPS) + 1):
+        line.scanned(line.next_scan(n / 1000), [claimed(future, clock=NOW)], 1, QUICK, n / 1000)
+    assert covering(line.next_scan(0.004), key(1)) == 1
+
+
+def test_the_marks_are_forgotten_when_the_clock_was_set_back() -> None:
+    line = slow_line(key(0))
+    for n in range(len(OVERLAPS)):
+        scan(line, n / 1000, key(0))
+    earlier = (-101, NOW - timedelta(hours=1), UUID(int=9))
+    assert covering(line.next_scan(0.003), earlier) == 0
+    line.rescanned([claimed(earlier, clock=earlier[1])], 10, QUICK, 0.003)
+    line.slow = True
+    assert covering(line.next_scan(0.004), earlier) == 1
 
 
 def test_a_scan_of_some_types_is_not_a_whole_scan() -> None:

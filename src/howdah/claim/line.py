@@ -137,14 +137,22 @@ class Line:
         return self._scanned_at + max(WHOLE_EVERY, self._scan_took / SHARE)
 
     def _mark(self, claims: Sequence[Claim]) -> None:
-        """Move the mark of each lane to the last of these jobs in it."""
+        """Move the mark of each lane to the last of these jobs in it.
+
+        No mark is ahead of the server's clock: a job may say that it was created in the future. If
+        a mark is, the clock was set back.
+        """
         first, last = claims[0], claims[-1]
         if len(self.job_types) == 1 and first.priority == last.priority:
             claims = (last,)  # the usual case: all are of one lane, and in its order
         marks = self._marks
         for claim in claims:
             lane, place = (claim.job_type, ~claim.priority), (claim.ready_at, claim.id)
-            if lane not in marks or place > marks[lane]:
+            mark = marks.get(lane)
+            if mark is not None and mark[0] > claim.claimed_at:
+                self._forget_marks()
+                return
+            if claim.ready_at <= claim.claimed_at and (mark is None or place > mark):
                 marks[lane] = place
         if len(marks) > MAX_LANES:
             self._forget_marks()

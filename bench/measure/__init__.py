@@ -9,5 +9,6 @@
     workers.py           the worker processes of a measurement
 
 Every peer is measured alike. Each measurement has a new database, or an emptied Redis, and begins
-after a checkpoint. It raises `InvalidMeasurement` if jobs were lost, ran twice or are left over.
+on a quiet server: autovacuum, the checkpointer and background saves have nothing left to do. It
+raises `InvalidMeasurement` if jobs were lost, ran twice or are left over.
 """

@@ -38,7 +38,7 @@ class PreparedPeer:
     ) -> None:
         self.peer = peer
         self._environment = environment
-        self._address = address
+        self.address = address
         self._postgres = postgres
         self._redis = redis
 
@@ -47,21 +47,34 @@ class PreparedPeer:
         self, verb: str, jobs: int = 0, plan: Plan | None = None, calls_folder: Path | None = None
     ) -> Generator[DriverProcess]:
         arguments: dict[str, Any] = {
-            "address": self._address,
+            "address": self.address,
             "jobs": jobs,
             "options": dict(plan.options) if plan else {},
         }
         with start_driver(self._environment, verb, arguments, calls_folder) as driver:
             yield driver
 
-    def timed(self, verb: str, jobs: int, plan: Plan | None = None) -> float:
-        """Run a verb of the driver, and return the seconds that the driver measured."""
+    def make_quiet(self, *, vacuum: bool) -> None:
+        """Wait until the server has no background work left. Comes right before an interval."""
+        if self.peer.store == "postgres":
+            self._postgres.make_quiet(self.address, vacuum=vacuum)
+        else:
+            self._redis.make_quiet()
+
+    def run(self, verb: str, jobs: int, plan: Plan | None = None) -> None:
+        """Run a verb of the driver, and measure nothing."""
         with self.driver(verb, jobs, plan) as driver:
             driver.wait_until_ready()
-            if self.peer.store == "postgres":
-                self._postgres.checkpoint()
             driver.send_start()
-            return float(driver.read("seconds"))
+            driver.read("done")
+
+    def measure(self, verb: str, plan: Plan, *, vacuum: bool) -> Timing:
+        """Run a verb of the driver on a quiet server, and return what the driver measured."""
+        with self.driver(verb, plan.jobs, plan) as driver:
+            driver.wait_until_ready()
+            self.make_quiet(vacuum=vacuum)
+            driver.send_start()
+            return Timing(plan.jobs, float(driver.read("seconds")))
 
     def unfinished(self) -> int:
         if isinstance(self.peer.unfinished, str):
@@ -74,7 +87,7 @@ class PreparedPeer:
             raise InvalidMeasurement(f"{finished} of {jobs} jobs are finished")
 
     def _count(self, sql: str) -> int:
-        with psycopg.connect(self._address, autocommit=True) as connection:
+        with psycopg.connect(self.address, autocommit=True) as connection:
             row = connection.execute(cast(LiteralString, sql)).fetchone()
         assert row is not None
         return int(row[0])

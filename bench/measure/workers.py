@@ -26,6 +26,11 @@ class Workers:
     calls: CallReader
     prepared: PreparedPeer
 
+    def start(self) -> None:
+        """Let all workers begin."""
+        for process in self.processes:
+            process.send_start()
+
     def wait_until_settled(self, jobs: int) -> tuple[int, int]:
         """Wait for the handlers, then for the store.
 
@@ -59,7 +64,7 @@ class Workers:
 
 @contextmanager
 def start_workers(plan: Plan, prepared: PreparedPeer) -> Generator[Workers]:
-    """Start the workers. They begin to work when all are ready."""
+    """Start the worker processes, and wait until they are connected."""
     with tempfile.TemporaryDirectory(prefix="bench-calls-") as folder, ExitStack() as stack:
         processes = [
             stack.enter_context(prepared.driver("work", plan=plan, calls_folder=Path(folder)))
@@ -67,6 +72,4 @@ def start_workers(plan: Plan, prepared: PreparedPeer) -> Generator[Workers]:
         ]
         for process in processes:
             process.wait_until_ready()
-        for process in processes:
-            process.send_start()
         yield Workers(processes, CallReader(Path(folder)), prepared)

@@ -21,6 +21,7 @@ PEER = Peer(
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(200_000),
         "drain_2": Plan(200_000, processes=2),
+        "drain_after_load": Plan(200_000),
         "drain_16": Plan(200_000, processes=16, options={"concurrency": 10}),
         "threads": Plan(50_000, options={"run": "thread"}),
         "processes": Plan(50_000, options={"run": "process"}),

@@ -20,6 +20,7 @@ PEER = Peer(
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(200_000),
         "drain_2": Plan(200_000, processes=2),
+        "drain_after_load": Plan(200_000),
         "pickup": Plan(300),
     },
     unfinished="select count(*) from pgboss.job where state in ('created', 'retry', 'active')",

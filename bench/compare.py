@@ -180,7 +180,21 @@ def _measurement(
         seconds=round(timing.seconds, 6),
         pickups_ms=tuple(round(ms, 4) for ms in timing.pickups_ms),
         problem=problem,
+        **_usage_per_job(timing),
     )
+
+
+def _usage_per_job(timing: Timing) -> dict[str, float]:
+    """Return what a job cost: CPU time of server and worker in microseconds, and bytes of WAL."""
+    if (usage := timing.usage) is None:
+        return {}
+    costs = {
+        "server_cpu_us": round(usage.server_cpu * 1e6 / timing.jobs, 3),
+        "worker_cpu_us": round(usage.worker_cpu * 1e6 / timing.jobs, 3),
+    }
+    if usage.wal_bytes is not None:
+        costs["wal_bytes"] = round(usage.wal_bytes / timing.jobs, 1)
+    return costs
 
 
 def _outcome(timing: Timing, problem: str | None) -> str:

@@ -35,6 +35,7 @@ class Peer:
     workloads: Mapping[str, Plan]
     unfinished: str | tuple[Command, ...]  # counts jobs not settled yet: SQL, or Redis commands
     finished: str | None = None  # SQL that counts finished jobs, where the peer keeps them
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # for every driver
 
     @property
     def is_howdah(self) -> bool:

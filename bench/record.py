@@ -29,6 +29,9 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     processes: int = 1
     seconds: float = 0.0
     pickups_ms: tuple[float, ...] = ()
+    server_cpu_us: float | None = None  # per job, as the next two; older records lack them
+    worker_cpu_us: float | None = None  # of the producer, where the workload is an enqueue
+    wal_bytes: float | None = None
     problem: str | None = None
 
 

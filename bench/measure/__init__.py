@@ -2,6 +2,8 @@
 
     workload.py          choose the function for a workload
     prepared_peer.py     a peer, installed in an empty store
+    store.py             the empty store: a new database, or an emptied Redis
+    usage.py             CPU time and WAL of a measured interval
     enqueue.py           enqueue jobs, in bulk or one by one
     run.py               claim, run and settle waiting jobs with the peer's own workers
     claim_and_settle.py  the claim and settle statements alone, without a worker

@@ -25,11 +25,18 @@ def pickup(plan: Plan, prepared: PreparedPeer) -> Timing:
         workers.wait_until_settled(WARM_UP)
         with prepared.driver("send", plan.jobs + WARM_UP) as sender:
             sender.wait_until_ready()
-            prepared.make_quiet(vacuum=True)
+            prepared.store.make_quiet(vacuum=True)
             sender.send_start()
-            for sent in range(1, plan.jobs + WARM_UP + 1):
-                time.sleep(random.uniform(*PAUSES))
-                sender.send_start()
-                workers.wait_until_picked_up(sent)
+
+            def send(first: int, last: int) -> None:
+                for sent in range(first, last + 1):
+                    time.sleep(random.uniform(*PAUSES))
+                    sender.send_start()
+                    workers.wait_until_picked_up(sent)
+
+            send(1, WARM_UP)
+            before = prepared.usage(workers.processes)
+            send(WARM_UP + 1, WARM_UP + plan.jobs)
+            usage = prepared.usage(workers.processes).since(before)
             times = workers.calls.pickups_ms()
-    return Timing(plan.jobs, pickups_ms=tuple(times[WARM_UP:]))
+    return Timing(plan.jobs, pickups_ms=tuple(times[WARM_UP:]), usage=usage)

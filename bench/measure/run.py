@@ -18,16 +18,16 @@ from bench.peer import Plan
 
 
 def drain(plan: Plan, prepared: PreparedPeer, *, after_load: bool = False) -> Timing:
-    prepared.make_quiet(vacuum=False)
+    prepared.store.make_quiet(vacuum=False)
     prepared.run("enqueue_bulk", plan.jobs, plan)
     with start_workers(plan, prepared) as workers:
         if not after_load:
-            prepared.make_quiet(vacuum=True)
+            prepared.store.make_quiet(vacuum=True)
         workers.start()
-        began, ended = workers.wait_until_settled(plan.jobs)
+        timing = workers.wait_until_settled(plan.jobs)
         count = workers.calls.count()
     expected_sum = plan.jobs * (plan.jobs - 1) // 2
     if (count.calls, count.sum) != (plan.jobs, expected_sum):
         raise InvalidMeasurement(f"handlers ran {count.calls} times for {plan.jobs} jobs")
     prepared.check_finished(plan.jobs)
-    return Timing(plan.jobs, (ended - began) / 1e9)
+    return timing

@@ -53,7 +53,7 @@ def test_only_a_drain_after_the_load_begins_on_tables_that_were_not_vacuumed(
 ) -> None:
     with prepare(HOWDAH, install(HOWDAH), postgres, None) as prepared:
         measure(workload, Plan(JOBS), prepared)
-        with psycopg.connect(prepared.address, autocommit=True) as connection:
+        with psycopg.connect(prepared.store.address, autocommit=True) as connection:
             row = connection.execute(VACUUMED).fetchone()
     assert row is not None
     assert (row[0] > 0) == vacuumed

@@ -16,7 +16,9 @@ install.py         the environments of the peers
 driver.py          the peer's side of a driver
 driver_process.py  the benchmark's side of a driver
 call_counter.py    the calls of handlers
+turns.py           the order of the measurements
 aggregate.py       medians and percentiles
+interval.py        the 95 % interval of a median
 record.py          the results of compare
 report.py          the report of compare
 bar_chart.py       the chart of compare

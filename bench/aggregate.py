@@ -1,6 +1,6 @@
 """Aggregate: the median and the spread of repeated measurements.
 
-A rate is the median of the repetitions, with the lowest and the highest. A pickup is a percentile
+A rate is the median of the turns, with the lowest and the highest. A pickup is a percentile
 within each measurement, and then the median of those percentiles. CPU time and WAL per job have
 names of their own, such as `drain_1.server_cpu`. The rule is the same for every peer.
 """
@@ -28,6 +28,8 @@ class Aggregate:
 
 
 Aggregates = dict[tuple[str, str], Aggregate]  # by peer, and by the name of a value
+Series = dict[int, float]  # by turn
+Results = dict[tuple[str, str], Series]  # by peer, and by the name of a value
 
 SERVER_CPU, WORKER_CPU, CPU, WAL = "server_cpu", "worker_cpu", "cpu", "wal"
 
@@ -48,12 +50,31 @@ def percentile(values: Iterable[float], percent: float) -> float:
 
 
 def aggregate(measurements: Iterable[Measurement]) -> Aggregates:
-    """Aggregate the repetitions of each workload. Failed measurements are left out."""
-    values: dict[tuple[str, str], list[float]] = {}
+    """Aggregate the turns of each workload. Failed measurements are left out."""
+    values = {
+        key: [value for repeated in of_turns.values() for value in repeated]
+        for key, of_turns in _by_turn(measurements).items()
+    }
+    return {key: aggregate_values(repeated) for key, repeated in values.items()}
+
+
+def results(measurements: Iterable[Measurement]) -> Results:
+    """Return each value turn by turn. In older records a turn has up to three measurements."""
+    return {
+        key: {turn: statistics.median(repeated) for turn, repeated in of_turns.items()}
+        for key, of_turns in _by_turn(measurements).items()
+    }
+
+
+def _by_turn(
+    measurements: Iterable[Measurement],
+) -> dict[tuple[str, str], dict[int, list[float]]]:
+    values: dict[tuple[str, str], dict[int, list[float]]] = {}
     for measurement in measurements:
         for name, value in _values(measurement):
-            values.setdefault((measurement.peer, name), []).append(value)
-    return {key: aggregate_values(repeated) for key, repeated in values.items()}
+            of_turns = values.setdefault((measurement.peer, name), {})
+            of_turns.setdefault(measurement.turn, []).append(value)
+    return values
 
 
 def _values(measurement: Measurement) -> list[tuple[str, float]]:

@@ -1,14 +1,13 @@
 """Compare: measure howdah and its peers in one run, and keep a record.
 
-    python -m bench.compare                          everything: half an hour
+    python -m bench.compare                          everything: three quarters of an hour
     python -m bench.compare --quick                  everything once with few jobs: does it work?
     python -m bench.compare --only howdah,pgqueuer --workload drain_1,pickup
     python -m bench.compare --server FOLDER          the PostgreSQL whose programs are in FOLDER
 
-The peers take turns, and another one is first in each repetition: a slow moment of the machine then
-does not hit the same peer each time. Short workloads have three turns per repetition. A run of
-everything, or one that `--record` names, is kept in bench/records/. Any other run is a trial, and
-so is a run with fewer jobs: it goes to .bench/records/ and shows only that the benchmark works.
+The peers take short turns, in the order of turns.py. A run of everything, or one that `--record`
+names, is kept in bench/records/. Any other run is a trial, and so is a run with fewer jobs: it goes
+to .bench/records/ and shows only that the benchmark works.
 """
 
 from __future__ import annotations
@@ -37,12 +36,11 @@ from bench.record import Measurement, PeerNote, Record, note, record_folder, wri
 from bench.redis import Redis, private_redis
 from bench.report import report
 from bench.server import Postgres, private_postgres
+from bench.turns import Step, steps
 from bench.workloads import WORKLOADS
 
 QUICK_JOBS = 2000
 QUICK_PICKUPS = 40
-# Turns per repetition. Other workloads have one.
-TURNS = {"enqueue_single": 3, "drain_1": 3, "drain_16": 3, "pickup": 3}
 
 
 class Options(NamedTuple):
@@ -50,7 +48,7 @@ class Options(NamedTuple):
 
     peers: list[Peer]
     workloads: list[str]
-    repetitions: int
+    turns: int | None
     jobs: int | None
     quick: bool
     server: str
@@ -64,9 +62,6 @@ class Options(NamedTuple):
         if WORKLOADS[workload].kind == "pickup":
             limit = QUICK_PICKUPS if self.quick else plan.jobs
         return replace(plan, jobs=min(plan.jobs, limit))
-
-    def turns(self, workload: str) -> int:
-        return 1 if self.quick else TURNS.get(workload, 1)
 
 
 class Resources(NamedTuple):
@@ -113,6 +108,7 @@ def run(options: Options, postgres: Postgres, command: str) -> Record:
                 show_progress(f"{peer.title} cannot be measured: {problem}")
         measurements = _measurements(options, Resources(postgres, redis, environments))
         return Record(
+            quiet=True,
             trial=options.trial,
             whole=options.whole,
             command=command,
@@ -145,24 +141,13 @@ EXTRA_PACKAGES = {True: ("asyncpg", "uvloop", "msgspec"), False: ()}
 
 
 def _measurements(options: Options, resources: Resources) -> Generator[Measurement]:
-    for repetition in range(1, options.repetitions + 1):
-        for workload in options.workloads:
-            for peer in round_robin(options.peers, repetition, options.turns(workload)):
-                if workload in peer.workloads and peer.name in resources.environments:
-                    plan = options.plan(peer, workload)
-                    yield _measurement(peer, workload, plan, repetition, resources)
+    for step in steps(options.peers, options.workloads, options.turns):
+        if step.peer.name in resources.environments:
+            yield _measurement(step, options.plan(step.peer, step.workload), resources)
 
 
-def round_robin(peers: list[Peer], repetition: int, turns: int) -> Generator[Peer]:
-    """Yield each peer once per turn. Another peer is first in each turn."""
-    for turn in range(turns):
-        first = (repetition - 1 + turn) % len(peers)
-        yield from (*peers[first:], *peers[:first])
-
-
-def _measurement(
-    peer: Peer, workload: str, plan: Plan, repetition: int, resources: Resources
-) -> Measurement:
+def _measurement(step: Step, plan: Plan, resources: Resources) -> Measurement:
+    turn, peer, workload = step
     timing, problem = Timing(plan.jobs), None
     environment = resources.environments[peer.name]
     try:
@@ -170,11 +155,11 @@ def _measurement(
             timing = measure(workload, plan, prepared)
     except Exception as error:  # the other peers are still measured
         problem = f"{type(error).__name__}: {error}"
-    show_progress(f"{repetition} {workload:15} {peer.title:16} {_outcome(timing, problem)}")
+    show_progress(f"{turn} {workload:16} {peer.title:16} {_outcome(timing, problem)}")
     return Measurement(
         peer=peer.name,
         workload=workload,
-        repetition=repetition,
+        turn=turn,
         jobs=plan.jobs,
         processes=plan.processes,
         seconds=round(timing.seconds, 6),
@@ -212,7 +197,7 @@ def parse(arguments: list[str] | None) -> Options:
     parser.add_argument(
         "--workload", type=_chosen(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOADS"
     )
-    parser.add_argument("--repetitions", type=int, metavar="N", help="3, or 1 when quick")
+    parser.add_argument("--turns", type=int, metavar="N", help="instead of those in turns.py")
     parser.add_argument("--jobs", type=int, metavar="N", help="at most so many per measurement")
     parser.add_argument(
         "--server",
@@ -220,19 +205,19 @@ def parse(arguments: list[str] | None) -> Options:
         help="`embedded`, or a folder of programs",
     )
     parser.add_argument("--record", metavar="NAME", help="the record's name after its date")
-    parser.add_argument("--quick", action="store_true", help="few jobs, one repetition")
+    parser.add_argument("--quick", action="store_true", help="few jobs, one turn")
     parsed = parser.parse_args(arguments)
     whole = parsed.only == list(PEERS) and parsed.workload == list(WORKLOADS)
     suffix = "" if parsed.server == "embedded" else "-other-postgres"
     return Options(
         peers=[PEERS[name] for name in parsed.only],
         workloads=parsed.workload,
-        repetitions=parsed.repetitions or (1 if parsed.quick else 3),
+        turns=parsed.turns or (1 if parsed.quick else None),
         jobs=parsed.jobs,
         quick=parsed.quick,
         server=parsed.server,
         name=parsed.record or f"peers{suffix}",
-        trial=parsed.quick or bool(parsed.jobs) or not (whole or parsed.record),
+        trial=parsed.quick or bool(parsed.jobs or parsed.turns) or not (whole or parsed.record),
         whole=whole,
     )
 

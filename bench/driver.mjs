@@ -45,6 +45,7 @@ export async function timed(work) {
 export class Task {
   constructor({ address = "", jobs = 0, options = {} }) {
     Object.assign(this, { address, jobs, options });
+    this.sleepMs = options.sleep_ms ?? 0; // what a job takes
   }
 
   payloads() {
@@ -66,6 +67,8 @@ export class Task {
     }
   }
 }
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Counts the calls of the handlers in this process. */
 export class CallCounter {

@@ -36,6 +36,7 @@ class Task:
         self.address: str = arguments.get("address", "")
         self.jobs: int = arguments.get("jobs", 0)
         self.options: dict[str, Any] = arguments.get("options", {})
+        self.sleep: float = self.options.get("sleep_ms", 0) / 1000  # what a job takes, in seconds
 
     def payloads(self) -> list[dict[str, Any]]:
         """Return one payload per job, each of a hundred bytes as JSON."""

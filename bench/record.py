@@ -24,7 +24,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     peer: str
     workload: str = msgspec.field(name="work")
-    repetition: int
+    turn: int = msgspec.field(name="repetition")
     jobs: int
     processes: int = 1
     seconds: float = 0.0
@@ -57,13 +57,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     redis: dict[str, str]
     peers: dict[str, PeerNote]
     measurements: list[Measurement]
+    quiet: bool = False  # drains began on a quiet server; in older records straight after the load
 
     def problems(self) -> list[str]:
         """Return what could not be measured, and why."""
         missing = [f"{note.title}: {note.problem}" for note in self.peers.values() if note.problem]
         failed = [
             f"{self.peers[failure.peer].title}, {failure.workload},"
-            f" repetition {failure.repetition}: {failure.problem}"
+            f" turn {failure.turn}: {failure.problem}"
             for failure in self.measurements
             if failure.problem
         ]

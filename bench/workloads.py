@@ -1,7 +1,8 @@
 """Workloads: what is measured, in the order of the report.
 
 Most results are rates in jobs per second: more is better. A pickup is a time: less is better.
-Payloads have 100 bytes, and handlers do nothing. Drains, the bare statements and pickups begin on a
+Payloads have 100 bytes, and handlers do nothing, except that those of `drain_sleep` sleep for a
+millisecond. Drains, the bare statements and pickups begin on a
 quiet server, except `drain_after_load`.
 """
 
@@ -31,6 +32,7 @@ WORKLOADS = {
         Workload("drain_after_load", "drain_after_load", "drain, straight after the load"),
         Workload("threads", "drain", "plain functions in threads"),
         Workload("processes", "drain", "functions in processes"),
+        Workload("drain_sleep", "drain", "drain, jobs of 1 ms"),
         Workload("floor", "floor", "bare statements, two connections"),
         Workload("pickup", "pickup", "pickup when idle"),
     )

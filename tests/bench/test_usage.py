@@ -88,7 +88,7 @@ def test_costs_have_names_of_their_own_and_cpu_is_their_sum() -> None:
     measurement = Measurement(
         peer="howdah",
         workload="drain_1",
-        repetition=1,
+        turn=1,
         jobs=1000,
         seconds=1,
         server_cpu_us=20.0,

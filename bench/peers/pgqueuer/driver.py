@@ -19,9 +19,6 @@ from pgqueuer.queries import Queries
 from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive, in_batches_of
 
-CLAIM_BATCH = 500
-ENQUEUE_BATCH = 5000
-
 
 async def connect(task: Task) -> Queries:
     return Queries(AsyncpgDriver(await asyncpg.connect(task.address)))
@@ -33,7 +30,7 @@ async def install(task: Task) -> None:
 
 async def enqueue_bulk(task: Task) -> None:
     queries = await connect(task)
-    batches = list(in_batches_of(ENQUEUE_BATCH, task.payloads()))
+    batches = list(in_batches_of(task.options["enqueue_batch"], task.payloads()))
     with task.timed():
         for batch in batches:
             texts = [json.dumps(payload).encode() for payload in batch]
@@ -57,6 +54,8 @@ async def work(task: Task) -> None:
 
     async def handle(job: Job) -> None:
         count(job)
+        if task.sleep:
+            await asyncio.sleep(task.sleep)
 
     async def handle_in_thread(job: Job) -> None:
         await asyncio.to_thread(count, job)
@@ -68,7 +67,7 @@ async def work(task: Task) -> None:
     manager.entrypoint("handle")(handle_in_thread if in_threads else handle)
     manager.entrypoint("pickup")(pickup)
     task.wait_for_start()
-    await manager.run(batch_size=CLAIM_BATCH)
+    await manager.run(batch_size=task.options["batch_size"])
 
 
 async def send(task: Task) -> None:

@@ -1,6 +1,7 @@
 """Bench: measure howdah, alone and against other job queues. README.md says how to run it.
 
 compare.py         measure howdah and its peers: `make bench`
+tune.py            find the best settings of each peer again
 quick/             compare the working tree with a commit: `make bench-quick`
 adverse/           measure with disturbances: `make bench-adverse`
 growth/            measure how cost grows: `make bench-growth`
@@ -13,6 +14,8 @@ measure/           one measurement of a workload
 peer.py            the description of a job queue
 peers/             howdah and the job queues that it is compared with
 install.py         the environments of the peers
+resources.py       the servers and environments of a run, and one measurement
+command_line.py    options of the command line
 driver.py          the peer's side of a driver
 driver_process.py  the benchmark's side of a driver
 call_counter.py    the calls of handlers

@@ -15,28 +15,20 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import redis as redis_server
 from bench.bar_chart import bar_chart
-from bench.driver_process import DriverFailed, start_driver
-from bench.install import Environment, Unavailable, install
+from bench.command_line import chosen
 from bench.machine import commit, machine
-from bench.measure.prepared_peer import Timing, prepare
-from bench.measure.workload import measure
 from bench.peer import Peer, Plan
 from bench.peers.registry import PEERS
-from bench.progress import show_progress
-from bench.record import Measurement, PeerNote, Record, note, record_folder, write
-from bench.redis import Redis, private_redis
+from bench.record import Record, now, record_folder, write
 from bench.report import report
+from bench.resources import measure_step, prepare_resources
 from bench.server import Postgres, private_postgres
-from bench.turns import Step, steps
+from bench.turns import steps
 from bench.workloads import WORKLOADS
 
 QUICK_JOBS = 2000
@@ -64,14 +56,6 @@ class Options(NamedTuple):
         return replace(plan, jobs=min(plan.jobs, limit))
 
 
-class Resources(NamedTuple):
-    """The servers and the peers' environments."""
-
-    postgres: Postgres
-    redis: Redis | None
-    environments: dict[str, Environment]
-
-
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     with private_postgres(options.server) as postgres:
@@ -87,38 +71,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(options: Options, postgres: Postgres, command: str) -> Record:
     """Measure everything that the options name, on this server."""
-    redis, no_redis = None, ""
-    with ExitStack() as stack:
-        if any(peer.store == "redis" for peer in options.peers):
-            try:
-                redis = stack.enter_context(private_redis())
-            except Unavailable as problem:
-                no_redis = str(problem)
-        environments: dict[str, Environment] = {}
-        notes: dict[str, PeerNote] = {}
-        for peer in options.peers:
-            try:
-                if peer.store == "redis" and redis is None:
-                    raise Unavailable(no_redis)
-                environments[peer.name] = environment = install(peer)
-                notes[peer.name] = note(peer, versions(peer, environment))
-            except (Unavailable, DriverFailed) as problem:
-                environments.pop(peer.name, None)
-                notes[peer.name] = note(peer, {}, str(problem))
-                show_progress(f"{peer.title} cannot be measured: {problem}")
-        measurements = _measurements(options, Resources(postgres, redis, environments))
+    with prepare_resources(options.peers, postgres) as resources:
+        measurements = [
+            measure_step(step, options.plan(step.peer, step.workload), resources)
+            for step in steps(options.peers, options.workloads, options.turns)
+            if step.peer.name in resources.environments
+        ]
         return Record(
             quiet=True,
             trial=options.trial,
             whole=options.whole,
             command=command,
-            date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            date=now(),
             commit=commit(),
             machine=machine(),
-            postgres={"version": postgres.version(), **postgres.settings()},
-            redis={"version": redis.version, **redis_server.SETTINGS} if redis else {},
-            peers=notes,
-            measurements=list(measurements),
+            postgres=resources.postgres_settings(),
+            redis=resources.redis_settings(),
+            peers=resources.notes,
+            measurements=measurements,
         )
 
 
@@ -129,73 +99,12 @@ def save(record: Record, folder: Path) -> None:
     (folder / "plot.svg").write_text(bar_chart(record))
 
 
-def versions(peer: Peer, environment: Environment) -> dict[str, str]:
-    """Return the versions of the packages in the peer's environment."""
-    with start_driver(environment, "versions", {}) as driver:
-        installed: dict[str, str] = {**driver.read("versions"), **environment.versions}
-    wanted = [name.split("@")[0].split("=")[0].split("[")[0] for name in peer.packages]
-    return {name: installed[name] for name in (peer.kind, *wanted, *EXTRA_PACKAGES[peer.is_howdah])}
-
-
-EXTRA_PACKAGES = {True: ("asyncpg", "uvloop", "msgspec"), False: ()}
-
-
-def _measurements(options: Options, resources: Resources) -> Generator[Measurement]:
-    for step in steps(options.peers, options.workloads, options.turns):
-        if step.peer.name in resources.environments:
-            yield _measurement(step, options.plan(step.peer, step.workload), resources)
-
-
-def _measurement(step: Step, plan: Plan, resources: Resources) -> Measurement:
-    turn, peer, workload = step
-    timing, problem = Timing(plan.jobs), None
-    environment = resources.environments[peer.name]
-    try:
-        with prepare(peer, environment, resources.postgres, resources.redis) as prepared:
-            timing = measure(workload, plan, prepared)
-    except Exception as error:  # the other peers are still measured
-        problem = f"{type(error).__name__}: {error}"
-    show_progress(f"{turn} {workload:16} {peer.title:16} {_outcome(timing, problem)}")
-    return Measurement(
-        peer=peer.name,
-        workload=workload,
-        turn=turn,
-        jobs=plan.jobs,
-        processes=plan.processes,
-        seconds=round(timing.seconds, 6),
-        pickups_ms=tuple(round(ms, 4) for ms in timing.pickups_ms),
-        problem=problem,
-        **_usage_per_job(timing),
-    )
-
-
-def _usage_per_job(timing: Timing) -> dict[str, float]:
-    """Return what a job cost: CPU time of server and worker in microseconds, and bytes of WAL."""
-    if (usage := timing.usage) is None:
-        return {}
-    costs = {
-        "server_cpu_us": round(usage.server_cpu * 1e6 / timing.jobs, 3),
-        "worker_cpu_us": round(usage.worker_cpu * 1e6 / timing.jobs, 3),
-    }
-    if usage.wal_bytes is not None:
-        costs["wal_bytes"] = round(usage.wal_bytes / timing.jobs, 1)
-    return costs
-
-
-def _outcome(timing: Timing, problem: str | None) -> str:
-    if problem is not None:
-        return f"does not count: {problem}"
-    if timing.pickups_ms:
-        return f"{sorted(timing.pickups_ms)[len(timing.pickups_ms) // 2]:10.2f} ms"
-    return f"{timing.jobs / timing.seconds:10,.0f} jobs/s"
-
-
 def parse(arguments: list[str] | None) -> Options:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--only", type=_chosen(PEERS), default=list(PEERS), metavar="PEERS")
+    parser.add_argument("--only", type=chosen(PEERS), default=list(PEERS), metavar="PEERS")
     parser.add_argument(
-        "--workload", type=_chosen(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOADS"
+        "--workload", type=chosen(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOADS"
     )
     parser.add_argument("--turns", type=int, metavar="N", help="instead of those in turns.py")
     parser.add_argument("--jobs", type=int, metavar="N", help="at most so many per measurement")
@@ -220,18 +129,6 @@ def parse(arguments: list[str] | None) -> Options:
         trial=parsed.quick or bool(parsed.jobs or parsed.turns) or not (whole or parsed.record),
         whole=whole,
     )
-
-
-def _chosen(known: Iterable[str]) -> Callable[[str], list[str]]:
-    def chosen(text: str) -> list[str]:
-        names = text.split(",")
-        if unknown := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(
-                f"{unknown[0]!r} is unknown: choose from {', '.join(known)}"
-            )
-        return names
-
-    return chosen
 
 
 if __name__ == "__main__":

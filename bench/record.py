@@ -7,6 +7,7 @@ from the same file. The names in the file stay as they are: old records have to 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -86,6 +87,11 @@ def in_order(names: Iterable[str]) -> list[str]:
     """Return names of peers in the order of the registry."""
     known = set(names)
     return [name for name in PEERS if name in known]
+
+
+def now() -> str:
+    """Return the date and the time of a record."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def record_folder(date: str, name: str, *, trial: bool) -> Path:

@@ -40,8 +40,7 @@ def report(record: Record) -> str:
         targets(by_turn),
         "## Jobs per second: median (lowest to highest)",
         rates(record, aggregates),
-        "## howdah's multiple of these rates: median of the turns, 95 % interval",
-        multiples(record, by_turn),
+        *_multiples(record, by_turn),
         *_costs(record, aggregates),
         "## Pickup when idle, in milliseconds",
         pickups(record, aggregates),
@@ -80,15 +79,25 @@ def _rate(aggregates: Aggregates, peer: str, workload: str) -> str:
     return "-" if rate is None else f"{rate.median:,.0f} ({rate.low:,.0f}-{rate.high:,.0f})"
 
 
-def multiples(record: Record, by_turn: Results) -> str:
+def _multiples(record: Record, by_turn: Results) -> list[str]:
     """Make the table of howdah's multiples: one row per peer, one column per workload."""
-    names = [name for name in RATES if ("howdah", name) in by_turn]
+    names = [
+        name
+        for name in RATES
+        if ("howdah", name) in by_turn
+        and any((peer, name) in by_turn for peer in record.peers if peer != "howdah")
+    ]
+    if not names:
+        return []
     rows = [
         [record.peers[peer].title, *(multiple(by_turn, peer, name) for name in names)]
         for peer in in_order(record.peers)
-        if peer != "howdah"
+        if peer != "howdah" and any((peer, name) in by_turn for name in names)
     ]
-    return table(["", *(WORKLOADS[name].title for name in names)], rows)
+    return [
+        "## howdah's multiple of these rates: median of the turns, 95 % interval",
+        table(["", *(WORKLOADS[name].title for name in names)], rows),
+    ]
 
 
 def multiple(by_turn: Results, peer: str, workload: str) -> str:

@@ -9,7 +9,7 @@ PEER = Peer(
     title="SAQ",
     kind="python",
     store="redis",
-    packages=("saq[redis]==0.26.4", "redis==8.1.*", "hiredis", "uvloop"),
+    packages=("saq[redis]==0.26.4", "redis", "hiredis", "typing_extensions", "uvloop"),
     settings=(
         "redis-py with hiredis, uvloop; 50 enqueue calls at a time, as many as its limit of"
         " concurrent operations is set to; worker concurrency 50, otherwise its defaults"

@@ -10,7 +10,9 @@ import os
 from typing import Any
 
 import uvloop
-from saq import Queue, Worker
+from redis.asyncio import Redis
+from saq import Worker
+from saq.queue.redis import RedisQueue
 
 from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive
@@ -18,10 +20,10 @@ from bench.driver import Task, drive
 CONCURRENT_ENQUEUES = 50
 
 
-async def connect(task: Task) -> Queue:
-    queue = Queue.from_url(f"unix://{task.address}", max_concurrent_ops=CONCURRENT_ENQUEUES)
-    await queue.redis.ping()
-    return queue
+async def connect(task: Task) -> RedisQueue:
+    redis = Redis(unix_socket_path=task.address)
+    await redis.ping()
+    return RedisQueue(redis, max_concurrent_ops=CONCURRENT_ENQUEUES)
 
 
 async def install(task: Task) -> None:

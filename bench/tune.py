@@ -48,10 +48,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     measurements: list[Measurement]
 
     @property
-    def text(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in self.options.items()) or "defaults"
-
-    @property
     def rate(self) -> float:
         found = aggregate(self.measurements).get((self.peer, self.workload))
         return found.median if found else 0.0
@@ -180,8 +176,9 @@ def report(record: TuneRecord) -> str:
         versions = ", ".join(f"{name} {version}" for name, version in peer.versions.items())
         parts += [f"## {peer.title}, {workload.title} ({versions})", _rows(group), verdict(group)]
     problems = [
-        f"- {record.peers[setting.peer].title}, {setting.text}: {measurement.problem}"
-        for setting in record.settings
+        f"- {record.peers[setting.peer].title}, {text(setting, group)}: {measurement.problem}"
+        for group in record.groups()
+        for setting in group
         for measurement in setting.measurements
         if measurement.problem
     ]
@@ -193,6 +190,17 @@ def report(record: TuneRecord) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def text(setting: Setting, group: list[Setting]) -> str:
+    """Name the options of a setting, without those that are the same in the whole group."""
+    varying = [
+        name
+        for name in dict.fromkeys(name for one in group for name in one.options)
+        if any(one.options.get(name) != setting.options.get(name) for one in group)
+    ]
+    found = [f"{name} {setting.options[name]}" for name in varying if name in setting.options]
+    return ", ".join(found) or "defaults"
+
+
 def _rows(group: list[Setting]) -> str:
     rows: list[list[str]] = []
     for setting in group:
@@ -200,7 +208,7 @@ def _rows(group: list[Setting]) -> str:
         rate = aggregates.get((setting.peer, setting.workload))
         shown = "-" if rate is None else f"{rate.median:,.0f} ({rate.low:,.0f}-{rate.high:,.0f})"
         cpu = cost_cell(aggregates, setting.peer, setting.workload, [SERVER_CPU, WORKER_CPU])
-        rows.append([setting.text, shown, cpu, "used" if setting.used else ""])
+        rows.append([text(setting, group), shown, cpu, "used" if setting.used else ""])
     return table(["setting", "jobs/s", "CPU, µs", ""], rows)
 
 
@@ -210,10 +218,10 @@ def verdict(group: list[Setting]) -> str:
     fastest = group[0]
     if used is fastest:
         return "The comparison uses the fastest."
-    part = used.rate / fastest.rate if fastest.rate else 0.0
+    part, name = used.rate / fastest.rate, text(fastest, group)
     if part >= AS_FAST:
-        return f"The comparison uses one as fast as the fastest: {part:.0%} of {fastest.text}."
-    return f"**The comparison uses one with {part:.0%} of the rate of {fastest.text}.**"
+        return f"The comparison uses one as fast as the fastest: {part:.0%} of {name}."
+    return f"**The comparison uses one with {part:.0%} of the rate of {name}.**"
 
 
 if __name__ == "__main__":

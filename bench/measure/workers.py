@@ -60,7 +60,7 @@ class Workers:
         return Timing(
             jobs,
             (asked_ns - self.calls.count().first_ns) / 1e9,
-            usage=after.since(before or after),
+            usage=after.since(before) if before else None,  # None: it was over at once
         )
 
     def wait_until_picked_up(self, jobs: int) -> None:

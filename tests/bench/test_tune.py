@@ -12,7 +12,7 @@ import pytest
 from bench.peers.registry import PEERS
 from bench.record import note, write_json
 from bench.server import Postgres
-from bench.tune import FILE, Setting, TuneRecord, report, run, verdict, with_earlier
+from bench.tune import FILE, Setting, TuneRecord, report, run, text, verdict, with_earlier
 from tests.bench.sample_record import rates, sample
 from tests.support.databases import Databases
 
@@ -53,12 +53,12 @@ def test_every_setting_is_measured_in_every_turn(databases: Databases) -> None:
 
 
 def test_the_fastest_setting_is_first_and_the_used_one_is_marked() -> None:
-    text = report(record(setting(100, used=True, concurrency=10), setting(300, concurrency=50)))
-    rows = [line for line in text.splitlines() if line.startswith("| concurrency")]
+    shown = report(record(setting(100, used=True, concurrency=10), setting(300, concurrency=50)))
+    rows = [line for line in shown.splitlines() if line.startswith("| concurrency")]
     assert "concurrency 50" in rows[0]
     assert "300 (270-330)" in rows[0]
     assert "used" in rows[1]
-    assert "33% of the rate of concurrency 50" in text
+    assert "33% of the rate of concurrency 50" in shown
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,23 @@ def test_a_setting_that_is_nearly_as_fast_is_good_enough(rate: float, said: str)
     assert said in verdict(group)
 
 
+def test_only_the_options_that_differ_are_shown() -> None:
+    first, second = (
+        setting(2, used=True, pool=10, size=1),
+        setting(1, pool=10, size=2, run="thread"),
+    )
+    assert [text(one, [first, second]) for one in (first, second)] == [
+        "size 1",
+        "size 2, run thread",
+    ]
+
+
 def test_a_setting_that_fails_is_reported() -> None:
-    broken = setting(300, concurrency=50)
+    broken, works = setting(300, concurrency=50), setting(100, used=True, concurrency=10)
     failed = msgspec.structs.replace(broken.measurements[0], problem="9 of 10 ran")
-    text = report(record(msgspec.structs.replace(broken, measurements=[failed], used=True)))
-    assert "- howdah, concurrency 50: 9 of 10 ran" in text
+    made = record(msgspec.structs.replace(broken, measurements=[failed]), works)
+    assert "- howdah, concurrency 50: 9 of 10 ran" in report(made)
+    assert "The comparison uses the fastest." in report(made)
 
 
 def test_a_run_adds_to_the_record_of_the_same_day(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def postgres(databases: Databases) -> Postgres:
 
 @pytest.mark.parametrize("workload", ["enqueue_bulk", "floor", "drain_1", "pickup"])
 def test_every_measurement_tells_what_its_interval_cost(workload: str, postgres: Postgres) -> None:
-    jobs = 20 if workload == "pickup" else 2000
+    jobs = 20 if workload == "pickup" else 5000
     with prepare(HOWDAH, install(HOWDAH), postgres, None) as prepared:
         usage = measure(workload, Plan(jobs), prepared).usage
     assert usage is not None
@@ -75,7 +75,7 @@ def test_a_usage_is_the_difference_of_two_readings() -> None:
 
 
 def test_the_record_has_the_cost_of_a_job(postgres: Postgres) -> None:
-    arguments = ["--only", "howdah", "--workload", "drain_1", "--jobs", "500", "--quick"]
+    arguments = ["--only", "howdah", "--workload", "enqueue_bulk", "--quick"]
     (measurement,) = run(parse(arguments), postgres, "").measurements
     assert measurement.server_cpu_us is not None
     assert 1 < measurement.server_cpu_us < 1_000_000

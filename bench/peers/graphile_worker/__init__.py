@@ -25,7 +25,12 @@ PEER = Peer(
         "pickup": Plan(300),
     },
     unfinished="select count(*) from graphile_worker._private_jobs",
-    options={"concurrent_jobs": 100, "local_queue": 2000, "enqueue_batch": 1000},
+    options={
+        "concurrent_jobs": 100,
+        "local_queue": 2000,
+        "complete_delay_ms": 0,
+        "enqueue_batch": 1000,
+    },
     candidates={
         "drain_1": (
             {"concurrent_jobs": 24, "local_queue": 500},
@@ -33,6 +38,7 @@ PEER = Peer(
             {"concurrent_jobs": 100, "local_queue": 500},
             {"concurrent_jobs": 100, "local_queue": 5000},
             {"concurrent_jobs": 500, "local_queue": 5000},
+            {"complete_delay_ms": 5},
         ),
         "enqueue_bulk": ({"enqueue_batch": 500}, {"enqueue_batch": 5000}),
     },

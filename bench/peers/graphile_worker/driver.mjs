@@ -9,8 +9,8 @@ const quiet = new Logger(() => () => {});
 const worker = (options) => ({
   concurrentJobs: options.concurrent_jobs,
   localQueue: { size: options.local_queue },
-  completeJobBatchDelay: 0,
-  failJobBatchDelay: 0,
+  completeJobBatchDelay: options.complete_delay_ms,
+  failJobBatchDelay: options.complete_delay_ms,
   preparedStatements: true,
 });
 

@@ -27,10 +27,11 @@ PEER = Peer(
     },
     unfinished="select count(*) from pgqueuer",
     finished="select count(*) from pgqueuer_log where status = 'successful'",
-    options={"batch_size": 500, "enqueue_batch": 5000},
+    options={"batch_size": 500, "connections": 1, "enqueue_batch": 5000},
     candidates={
         "drain_1": (
             *({"batch_size": size} for size in (100, 200, 1000, 2000)),
+            {"connections": 4},
             {"run": "thread"},
         ),
         "enqueue_bulk": ({"enqueue_batch": 1000}, {"enqueue_batch": 20_000}),

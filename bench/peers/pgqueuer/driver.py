@@ -11,7 +11,7 @@ import os
 
 import asyncpg
 import uvloop
-from pgqueuer.db import AsyncpgDriver
+from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
 from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
@@ -22,6 +22,13 @@ from bench.driver import Task, drive, in_batches_of
 
 async def connect(task: Task) -> Queries:
     return Queries(AsyncpgDriver(await asyncpg.connect(task.address)))
+
+
+async def connect_worker(task: Task) -> Queries:
+    if (size := task.options["connections"]) == 1:
+        return await connect(task)
+    pool = await asyncpg.create_pool(task.address, min_size=size, max_size=size)
+    return Queries(AsyncpgPoolDriver(pool))
 
 
 async def install(task: Task) -> None:
@@ -47,7 +54,7 @@ async def enqueue_single(task: Task) -> None:
 
 async def work(task: Task) -> None:
     calls = CallCounter(os.environ[CALLS_FOLDER])
-    manager = QueueManager(await connect(task))
+    manager = QueueManager(await connect_worker(task))
 
     def count(job: Job) -> None:
         calls.handled(json.loads(job.payload)["number"])

@@ -23,7 +23,8 @@ def pickup(plan: Plan, prepared: PreparedPeer) -> Timing:
         workers.start()
         prepared.run("enqueue_single", WARM_UP)
         workers.wait_until_settled(WARM_UP)
-        with prepared.driver("send", plan.jobs + WARM_UP) as sender:
+        # One more than is sent: the sender must not end while its usage is read.
+        with prepared.driver("send", plan.jobs + WARM_UP + 1) as sender:
             sender.wait_until_ready()
             prepared.store.make_quiet(vacuum=True)
             sender.send_start()

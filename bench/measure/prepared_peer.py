@@ -41,11 +41,18 @@ class PreparedPeer:
 
     @contextmanager
     def driver(
-        self, verb: str, jobs: int = 0, plan: Plan | None = None, calls_folder: Path | None = None
+        self,
+        verb: str,
+        jobs: int = 0,
+        plan: Plan | None = None,
+        calls_folder: Path | None = None,
+        *,
+        holds: bool = False,
     ) -> Generator[DriverProcess]:
         arguments: dict[str, Any] = {
             "address": self.store.address,
             "jobs": jobs,
+            "holds": holds,
             "options": {**self.peer.options, **(plan.options if plan else {})},
         }
         with start_driver(self.environment, verb, arguments, calls_folder) as driver:
@@ -64,7 +71,7 @@ class PreparedPeer:
 
     def measure(self, verb: str, plan: Plan, *, vacuum: bool) -> Timing:
         """Run a verb of the driver on a quiet server, and return what the driver measured."""
-        with self.driver(verb, plan.jobs, plan) as driver:
+        with self.driver(verb, plan.jobs, plan, holds=True) as driver:
             driver.wait_until_ready()
             self.store.make_quiet(vacuum=vacuum)
             before = self.usage([driver])

@@ -10,6 +10,7 @@ import pytest
 from bench.aggregate import CPU, SERVER_CPU, WAL, WORKER_CPU, Aggregate, aggregate, per_job
 from bench.compare import parse, run
 from bench.cpu_time import postmaster_of, seconds_of, seconds_of_tree
+from bench.driver_process import DriverFailed
 from bench.install import install
 from bench.measure.prepared_peer import prepare
 from bench.measure.store import PostgresStore, empty_store
@@ -57,6 +58,21 @@ def test_the_questions_of_the_benchmark_do_not_count(postgres: Postgres) -> None
         asked = seconds_of(store.connection.info.backend_pid)
     assert asked > 0.05
     assert everything - without > asked / 2
+
+
+def test_a_producer_stays_until_its_usage_is_read(postgres: Postgres) -> None:
+    """It says `done` when it ends, and that is not before the second signal."""
+    with (
+        prepare(HOWDAH, install(HOWDAH), postgres, None) as prepared,
+        prepared.driver("enqueue_bulk", 10, Plan(10), holds=True) as driver,
+    ):
+        driver.wait_until_ready()
+        driver.send_start()
+        driver.read("seconds")
+        with pytest.raises(DriverFailed, match="did not answer in time"):
+            driver.read("done", timeout=0.3)
+        driver.send_start()
+        driver.read("done")
 
 
 def test_the_time_of_a_grandchild_counts() -> None:

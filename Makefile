@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-quick bench-adverse bench-memory bench-delays bench-growth bench-dashboard
+.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-tune bench-quick bench-adverse bench-memory bench-delays bench-growth bench-dashboard
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-15s  %s\n", $$1, $$2 }'
@@ -108,8 +108,11 @@ sql: $(READY)  ## write the whole engine as one file, dist/howdah.sql
 release: $(READY)  ## check the tree and build the sdist and the wheel in dist/; uploads nothing
 	$(BIN)/python tools/release.py
 
-bench: $(READY)  ## measure howdah and its peers in one run: half an hour on a quiet machine
+bench: $(READY)  ## measure howdah and its peers in one run: three quarters of an hour on a quiet machine
 	$(RUN) bench.compare $(BENCH)
+
+bench-tune: $(READY)  ## try other settings of each peer, and keep a record: half an hour
+	$(RUN) bench.tune $(BENCH)
 
 bench-quick: $(READY)  ## fail if the working tree is slower than a commit (AGAINST=...), in three minutes
 	$(RUN) bench.quick $(if $(AGAINST),--against '$(AGAINST)')

@@ -1,6 +1,7 @@
 """Bench: measure howdah, alone and against other job queues. README.md says how to run it.
 
 compare.py         measure howdah and its peers: `make bench`
+tune.py            find the best settings of each peer again
 quick/             compare the working tree with a commit: `make bench-quick`
 adverse/           measure with disturbances: `make bench-adverse`
 growth/            measure how cost grows: `make bench-growth`
@@ -13,10 +14,14 @@ measure/           one measurement of a workload
 peer.py            the description of a job queue
 peers/             howdah and the job queues that it is compared with
 install.py         the environments of the peers
+resources.py       the servers and environments of a run, and one measurement
+command_line.py    options of the command line
 driver.py          the peer's side of a driver
 driver_process.py  the benchmark's side of a driver
 call_counter.py    the calls of handlers
+turns.py           the order of the measurements
 aggregate.py       medians and percentiles
+interval.py        the 95 % interval of a median
 record.py          the results of compare
 report.py          the report of compare
 bar_chart.py       the chart of compare

@@ -1,14 +1,13 @@
 """Compare: measure howdah and its peers in one run, and keep a record.
 
-    python -m bench.compare                          everything: half an hour
+    python -m bench.compare                          everything: three quarters of an hour
     python -m bench.compare --quick                  everything once with few jobs: does it work?
     python -m bench.compare --only howdah,pgqueuer --workload drain_1,pickup
     python -m bench.compare --server FOLDER          the PostgreSQL whose programs are in FOLDER
 
-The peers take turns, and another one is first in each repetition: a slow moment of the machine then
-does not hit the same peer each time. Short workloads have three turns per repetition. A run of
-everything, or one that `--record` names, is kept in bench/records/. Any other run is a trial, and
-so is a run with fewer jobs: it goes to .bench/records/ and shows only that the benchmark works.
+The peers take short turns, in the order of turns.py. A run of everything, or one that `--record`
+names, is kept in bench/records/. Any other run is a trial, and so is a run with fewer jobs: it goes
+to .bench/records/ and shows only that the benchmark works.
 """
 
 from __future__ import annotations
@@ -16,33 +15,24 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import redis as redis_server
 from bench.bar_chart import bar_chart
-from bench.driver_process import DriverFailed, start_driver
-from bench.install import Environment, Unavailable, install
+from bench.command_line import chosen
 from bench.machine import commit, machine
-from bench.measure.prepared_peer import Timing, prepare
-from bench.measure.workload import measure
 from bench.peer import Peer, Plan
 from bench.peers.registry import PEERS
-from bench.progress import show_progress
-from bench.record import Measurement, PeerNote, Record, note, record_folder, write
-from bench.redis import Redis, private_redis
+from bench.record import Record, now, record_folder, write
 from bench.report import report
+from bench.resources import measure_step, prepare_resources
 from bench.server import Postgres, private_postgres
+from bench.turns import steps
 from bench.workloads import WORKLOADS
 
 QUICK_JOBS = 2000
 QUICK_PICKUPS = 40
-# Turns per repetition. Other workloads have one.
-TURNS = {"enqueue_single": 3, "drain_1": 3, "drain_16": 3, "pickup": 3}
 
 
 class Options(NamedTuple):
@@ -50,7 +40,7 @@ class Options(NamedTuple):
 
     peers: list[Peer]
     workloads: list[str]
-    repetitions: int
+    turns: int | None
     jobs: int | None
     quick: bool
     server: str
@@ -64,17 +54,6 @@ class Options(NamedTuple):
         if WORKLOADS[workload].kind == "pickup":
             limit = QUICK_PICKUPS if self.quick else plan.jobs
         return replace(plan, jobs=min(plan.jobs, limit))
-
-    def turns(self, workload: str) -> int:
-        return 1 if self.quick else TURNS.get(workload, 1)
-
-
-class Resources(NamedTuple):
-    """The servers and the peers' environments."""
-
-    postgres: Postgres
-    redis: Redis | None
-    environments: dict[str, Environment]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -92,37 +71,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(options: Options, postgres: Postgres, command: str) -> Record:
     """Measure everything that the options name, on this server."""
-    redis, no_redis = None, ""
-    with ExitStack() as stack:
-        if any(peer.store == "redis" for peer in options.peers):
-            try:
-                redis = stack.enter_context(private_redis())
-            except Unavailable as problem:
-                no_redis = str(problem)
-        environments: dict[str, Environment] = {}
-        notes: dict[str, PeerNote] = {}
-        for peer in options.peers:
-            try:
-                if peer.store == "redis" and redis is None:
-                    raise Unavailable(no_redis)
-                environments[peer.name] = environment = install(peer)
-                notes[peer.name] = note(peer, versions(peer, environment))
-            except (Unavailable, DriverFailed) as problem:
-                environments.pop(peer.name, None)
-                notes[peer.name] = note(peer, {}, str(problem))
-                show_progress(f"{peer.title} cannot be measured: {problem}")
-        measurements = _measurements(options, Resources(postgres, redis, environments))
+    with prepare_resources(options.peers, postgres) as resources:
+        measurements = [
+            measure_step(step, options.plan(step.peer, step.workload), resources)
+            for step in steps(options.peers, options.workloads, options.turns)
+            if step.peer.name in resources.environments
+        ]
         return Record(
+            quiet=True,
             trial=options.trial,
             whole=options.whole,
             command=command,
-            date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            date=now(),
             commit=commit(),
             machine=machine(),
-            postgres={"version": postgres.version(), **postgres.settings()},
-            redis={"version": redis.version, **redis_server.SETTINGS} if redis else {},
-            peers=notes,
-            measurements=list(measurements),
+            postgres=resources.postgres_settings(),
+            redis=resources.redis_settings(),
+            peers=resources.notes,
+            measurements=measurements,
         )
 
 
@@ -133,72 +99,14 @@ def save(record: Record, folder: Path) -> None:
     (folder / "plot.svg").write_text(bar_chart(record))
 
 
-def versions(peer: Peer, environment: Environment) -> dict[str, str]:
-    """Return the versions of the packages in the peer's environment."""
-    with start_driver(environment, "versions", {}) as driver:
-        installed: dict[str, str] = {**driver.read("versions"), **environment.versions}
-    wanted = [name.split("@")[0].split("=")[0].split("[")[0] for name in peer.packages]
-    return {name: installed[name] for name in (peer.kind, *wanted, *EXTRA_PACKAGES[peer.is_howdah])}
-
-
-EXTRA_PACKAGES = {True: ("asyncpg", "uvloop", "msgspec"), False: ()}
-
-
-def _measurements(options: Options, resources: Resources) -> Generator[Measurement]:
-    for repetition in range(1, options.repetitions + 1):
-        for workload in options.workloads:
-            for peer in round_robin(options.peers, repetition, options.turns(workload)):
-                if workload in peer.workloads and peer.name in resources.environments:
-                    plan = options.plan(peer, workload)
-                    yield _measurement(peer, workload, plan, repetition, resources)
-
-
-def round_robin(peers: list[Peer], repetition: int, turns: int) -> Generator[Peer]:
-    """Yield each peer once per turn. Another peer is first in each turn."""
-    for turn in range(turns):
-        first = (repetition - 1 + turn) % len(peers)
-        yield from (*peers[first:], *peers[:first])
-
-
-def _measurement(
-    peer: Peer, workload: str, plan: Plan, repetition: int, resources: Resources
-) -> Measurement:
-    timing, problem = Timing(plan.jobs), None
-    environment = resources.environments[peer.name]
-    try:
-        with prepare(peer, environment, resources.postgres, resources.redis) as prepared:
-            timing = measure(workload, plan, prepared)
-    except Exception as error:  # the other peers are still measured
-        problem = f"{type(error).__name__}: {error}"
-    show_progress(f"{repetition} {workload:15} {peer.title:16} {_outcome(timing, problem)}")
-    return Measurement(
-        peer=peer.name,
-        workload=workload,
-        repetition=repetition,
-        jobs=plan.jobs,
-        processes=plan.processes,
-        seconds=round(timing.seconds, 6),
-        pickups_ms=tuple(round(ms, 4) for ms in timing.pickups_ms),
-        problem=problem,
-    )
-
-
-def _outcome(timing: Timing, problem: str | None) -> str:
-    if problem is not None:
-        return f"does not count: {problem}"
-    if timing.pickups_ms:
-        return f"{sorted(timing.pickups_ms)[len(timing.pickups_ms) // 2]:10.2f} ms"
-    return f"{timing.jobs / timing.seconds:10,.0f} jobs/s"
-
-
 def parse(arguments: list[str] | None) -> Options:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--only", type=_chosen(PEERS), default=list(PEERS), metavar="PEERS")
+    parser.add_argument("--only", type=chosen(PEERS), default=list(PEERS), metavar="PEERS")
     parser.add_argument(
-        "--workload", type=_chosen(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOADS"
+        "--workload", type=chosen(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOADS"
     )
-    parser.add_argument("--repetitions", type=int, metavar="N", help="3, or 1 when quick")
+    parser.add_argument("--turns", type=int, metavar="N", help="instead of those in turns.py")
     parser.add_argument("--jobs", type=int, metavar="N", help="at most so many per measurement")
     parser.add_argument(
         "--server",
@@ -206,33 +114,21 @@ def parse(arguments: list[str] | None) -> Options:
         help="`embedded`, or a folder of programs",
     )
     parser.add_argument("--record", metavar="NAME", help="the record's name after its date")
-    parser.add_argument("--quick", action="store_true", help="few jobs, one repetition")
+    parser.add_argument("--quick", action="store_true", help="few jobs, one turn")
     parsed = parser.parse_args(arguments)
     whole = parsed.only == list(PEERS) and parsed.workload == list(WORKLOADS)
     suffix = "" if parsed.server == "embedded" else "-other-postgres"
     return Options(
         peers=[PEERS[name] for name in parsed.only],
         workloads=parsed.workload,
-        repetitions=parsed.repetitions or (1 if parsed.quick else 3),
+        turns=parsed.turns or (1 if parsed.quick else None),
         jobs=parsed.jobs,
         quick=parsed.quick,
         server=parsed.server,
         name=parsed.record or f"peers{suffix}",
-        trial=parsed.quick or bool(parsed.jobs) or not (whole or parsed.record),
+        trial=parsed.quick or bool(parsed.jobs or parsed.turns) or not (whole or parsed.record),
         whole=whole,
     )
-
-
-def _chosen(known: Iterable[str]) -> Callable[[str], list[str]]:
-    def chosen(text: str) -> list[str]:
-        names = text.split(",")
-        if unknown := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(
-                f"{unknown[0]!r} is unknown: choose from {', '.join(known)}"
-            )
-        return names
-
-    return chosen
 
 
 if __name__ == "__main__":

@@ -1,18 +1,21 @@
-"""CPU time: how many seconds the server's processes used, in total and for one role.
+"""CPU time: how many seconds processes used: one, a tree of them, or the backends of one role.
 
-Read from /proc, which counts in hundredths of a second. The time of a process that ended is
-counted with its parent.
+The time of a live process is read from its CPU clock, which counts nanoseconds and all threads. The
+time of children that ended and were waited for is in /proc, in hundredths of a second.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
+_CPU_CLOCK = 2  # of a whole process, see clock_getcpuclockid(3)
 _BACKENDS = "select pid from pg_stat_activity where usename = %s"
 _POSTMASTER = "select split_part(pg_read_file('postmaster.pid'), chr(10), 1)::int"
 
@@ -34,32 +37,52 @@ class CpuTime:
 
 def read_cpu_time(connection: psycopg.Connection, role: str) -> CpuTime:
     """Return the CPU time that the server has used up to now."""
-    postmaster = _read_int(connection, _POSTMASTER)
     backends = {int(row[0]) for row in connection.execute(_BACKENDS, [role]).fetchall()}
-    seconds = {postmaster: seconds_of(postmaster, with_ended=True)}
-    seconds |= {pid: seconds_of(pid) for pid in children_of(postmaster)}
-    return CpuTime(sum(seconds.values()), sum(seconds.get(pid, 0.0) for pid in backends))
+    of_role = sum(seconds_of(pid) for pid in backends)
+    return CpuTime(seconds_of_tree(postmaster_of(connection)), of_role)
 
 
-def _read_int(connection: psycopg.Connection, sql: str) -> int:
-    row = connection.execute(sql.encode()).fetchone()
+def postmaster_of(connection: psycopg.Connection) -> int:
+    """Return the process that is the parent of all processes of this server."""
+    row = connection.execute(_POSTMASTER).fetchone()
     assert row is not None
     return int(row[0])
 
 
+def seconds_of_tree(root: int, *, without: Collection[int] = ()) -> float:
+    """Return the CPU time of a process, of all below it, and of their children that ended."""
+    return sum(
+        seconds_of(pid, with_ended=True) for pid in _tree(root, _parents()) if pid not in without
+    )
+
+
+def _tree(root: int, parents: dict[int, int]) -> list[int]:
+    found = [root]
+    for parent in found:  # grows while it is read
+        found += [pid for pid, its_parent in parents.items() if its_parent == parent]
+    return found
+
+
 def children_of(parent: int) -> list[int]:
-    children: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        fields = _stat_fields(path)
-        if fields and int(fields[1]) == parent:
-            children.append(int(path.parent.name))
-    return children
+    return [pid for pid, its_parent in _parents().items() if its_parent == parent]
+
+
+def _parents() -> dict[int, int]:
+    """Return the parent of every process on this machine."""
+    fields = {
+        int(path.parent.name): _stat_fields(path) for path in Path("/proc").glob("[0-9]*/stat")
+    }
+    return {pid: int(found[1]) for pid, found in fields.items() if found}
 
 
 def seconds_of(pid: int, *, with_ended: bool = False) -> float:
     """Return the CPU time of a process; `with_ended` adds that of its children that ended."""
-    fields = _stat_fields(Path(f"/proc/{pid}/stat"))
-    return sum(map(int, fields[11 : 15 if with_ended else 13])) * _TICK
+    try:
+        seconds = time.clock_gettime_ns(~pid << 3 | _CPU_CLOCK) / 1e9
+    except OSError:  # the process has ended
+        return 0.0
+    fields = _stat_fields(Path(f"/proc/{pid}/stat")) if with_ended else []
+    return seconds + sum(map(int, fields[13:15])) * _TICK
 
 
 def _stat_fields(path: Path) -> list[str]:

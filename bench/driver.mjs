@@ -21,6 +21,7 @@ export const payload = (number) => ({
   rest: "x".repeat(PAYLOAD_BYTES - 21 - String(number).length),
 });
 
+const { holds = false } = JSON.parse(process.argv[3] ?? "{}");
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 async function readSignal() {
@@ -34,17 +35,22 @@ export async function waitForStart() {
   await readSignal();
 }
 
-/** Wait for the start signal, and report how many seconds the function took. */
+/**
+ * Wait for the start signal, and report how many seconds the function took. A driver that `holds`
+ * then waits for a second signal with its connections open.
+ */
 export async function timed(work) {
   await waitForStart();
   const began = process.hrtime.bigint();
   await work();
   reply({ seconds: Number(process.hrtime.bigint() - began) / 1e9 });
+  if (holds) await readSignal();
 }
 
 export class Task {
   constructor({ address = "", jobs = 0, options = {} }) {
     Object.assign(this, { address, jobs, options });
+    this.sleepMs = options.sleep_ms ?? 0; // what a job takes
   }
 
   payloads() {
@@ -66,6 +72,8 @@ export class Task {
     }
   }
 }
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Counts the calls of the handlers in this process. */
 export class CallCounter {

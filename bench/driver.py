@@ -36,6 +36,8 @@ class Task:
         self.address: str = arguments.get("address", "")
         self.jobs: int = arguments.get("jobs", 0)
         self.options: dict[str, Any] = arguments.get("options", {})
+        self._holds: bool = arguments.get("holds", False)
+        self.sleep: float = self.options.get("sleep_ms", 0) / 1000  # what a job takes, in seconds
 
     def payloads(self) -> list[dict[str, Any]]:
         """Return one payload per job, each of a hundred bytes as JSON."""
@@ -48,11 +50,17 @@ class Task:
 
     @contextmanager
     def timed(self) -> Generator[None]:
-        """Wait for the start signal, and report how many seconds the block took."""
+        """Wait for the start signal, and report how many seconds the block took.
+
+        A driver that `holds` then waits for a second signal with its connections open: the CPU time
+        of a process that is ending cannot be read reliably.
+        """
         self.wait_for_start()
         began = time.perf_counter()
         yield
         reply(seconds=time.perf_counter() - began)
+        if self._holds:
+            _read_signal()
 
     def timestamped_payloads(self) -> Generator[dict[str, Any]]:
         """Yield a payload with the current time for each signal."""

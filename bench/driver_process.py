@@ -36,6 +36,10 @@ class DriverProcess:
         self._errors = errors
         self._unread = b""
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def wait_until_ready(self) -> None:
         self.read("ready")
 

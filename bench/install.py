@@ -1,6 +1,7 @@
 """Install: make an environment for each peer, below .bench/.
 
-A Python peer gets a virtual environment, a Node peer a folder of npm packages. An environment that
+A Python peer gets a virtual environment, a Node peer a folder of npm packages. A peer that needs a
+newer Python than ours gets one that is installed on the machine. An environment that
 has the right versions already is used again. A peer that cannot be installed raises `Unavailable`:
 the run reports it and goes on without that peer.
 """
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK_FOLDER = ROOT / ".bench"
 NODE = "node@22"
 OLDEST_NODE = (22, 18)
+NEWEST_PYTHON = 19  # the minor version up to which one is looked for
 TIMEOUT = 900.0
 
 
@@ -49,10 +51,28 @@ def install(peer: Peer) -> Environment:
 def _with_pip(peer: Peer, home: Path) -> Environment:
     python = home / "bin" / "python"
     if _needs_install(home, peer.packages):
-        _run(sys.executable, "-m", "venv", "--clear", str(home))
+        _run(_python(peer.oldest_python), "-m", "venv", "--clear", str(home))
         _run(str(python), "-P", "-m", "pip", "install", "--quiet", *peer.packages)
         _mark_installed(home, peer.packages)
     return Environment(home, _python_driver(str(python), peer), {})
+
+
+def _python(oldest: tuple[int, int]) -> str:
+    """Return a Python that is new enough: ours, or another one of this machine."""
+    if sys.version_info >= oldest:
+        return sys.executable
+    folders = [Path(folder) for folder in os.get_exec_path()]
+    folders += sorted(Path.home().glob(".pyenv/versions/*/bin"))
+    major, minor = oldest
+    for folder in folders:
+        for newer in range(minor, NEWEST_PYTHON + 1):
+            if _python_version(str(folder / f"python{major}.{newer}")) >= oldest:
+                return str(folder / f"python{major}.{newer}")
+    raise Unavailable(f"it needs Python {major}.{minor} or newer: install it beside ours")
+
+
+def _python_version(python: str) -> tuple[int, ...]:
+    return _version(python, "-c", "import sys; print('.'.join(map(str, sys.version_info[:3])))")
 
 
 def _python_driver(python: str, peer: Peer) -> tuple[str, ...]:
@@ -89,8 +109,13 @@ def _node() -> str:
 
 
 def _node_version(node: str) -> tuple[int, ...]:
+    return _version(node, "--version")
+
+
+def _version(*command: str) -> tuple[int, ...]:
+    """Return the version that a command prints, or nothing if it cannot be run."""
     try:
-        done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     except OSError:
         return ()
     return tuple(int(part) for part in done.stdout.strip().lstrip("v").split(".") if part)

@@ -21,6 +21,7 @@ class Plan:
     jobs: int
     processes: int = 1
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    every: int = 1  # 3: in every third turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,12 @@ class Peer:
     workloads: Mapping[str, Plan]
     unfinished: str | tuple[Command, ...]  # counts jobs not settled yet: SQL, or Redis commands
     finished: str | None = None  # SQL that counts finished jobs, where the peer keeps them
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # its best settings
+    # Other settings that tune.py tries, by workload. A plan's own options come last.
+    candidates: Mapping[str, tuple[Mapping[str, Any], ...]] = field(
+        default_factory=dict[str, tuple[Mapping[str, Any], ...]]
+    )
+    oldest_python: tuple[int, int] = (3, 11)
 
     @property
     def is_howdah(self) -> bool:

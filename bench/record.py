@@ -7,6 +7,7 @@ from the same file. The names in the file stay as they are: old records have to 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -24,11 +25,14 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     peer: str
     workload: str = msgspec.field(name="work")
-    repetition: int
+    turn: int = msgspec.field(name="repetition")
     jobs: int
     processes: int = 1
     seconds: float = 0.0
     pickups_ms: tuple[float, ...] = ()
+    server_cpu_us: float | None = None  # per job, as the next two; older records lack them
+    worker_cpu_us: float | None = None  # of the producer, where the workload is an enqueue
+    wal_bytes: float | None = None
     problem: str | None = None
 
 
@@ -54,13 +58,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     redis: dict[str, str]
     peers: dict[str, PeerNote]
     measurements: list[Measurement]
+    quiet: bool = False  # drains began on a quiet server; in older records straight after the load
 
     def problems(self) -> list[str]:
         """Return what could not be measured, and why."""
         missing = [f"{note.title}: {note.problem}" for note in self.peers.values() if note.problem]
         failed = [
             f"{self.peers[failure.peer].title}, {failure.workload},"
-            f" repetition {failure.repetition}: {failure.problem}"
+            f" turn {failure.turn}: {failure.problem}"
             for failure in self.measurements
             if failure.problem
         ]
@@ -82,6 +87,11 @@ def in_order(names: Iterable[str]) -> list[str]:
     """Return names of peers in the order of the registry."""
     known = set(names)
     return [name for name in PEERS if name in known]
+
+
+def now() -> str:
+    """Return the date and the time of a record."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def record_folder(date: str, name: str, *, trial: bool) -> Path:

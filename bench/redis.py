@@ -19,28 +19,33 @@ from pathlib import Path
 
 from bench.install import Unavailable
 from bench.peer import Command
+from bench.server import POLL, QUIET_WITHIN, REST, NotQuiet
 
 SETTINGS = {"appendonly": "yes", "appendfsync": "everysec", "save": ""}
 TIMEOUT = 20.0
+BACKGROUND_WORK = ("rdb_bgsave_in_progress:1", "aof_rewrite_in_progress:1")
 
 
 class Redis:
-    """A connection to a running server, in plain RESP. Reads one-line answers only."""
+    """A connection to a running server, in plain RESP. Reads a line or one string as an answer."""
 
-    def __init__(self, path: Path, version: str) -> None:
+    def __init__(self, path: Path, version: str, pid: int) -> None:
         self.path = path
         self.version = version
+        self.pid = pid
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.connect(str(path))
         self._answers = self._socket.makefile("rb")
 
     def execute(self, *words: str) -> str:
-        """Send a command that answers with one line."""
+        """Send a command that answers with a line or a string."""
         parts = [f"${len(word.encode())}\r\n{word}\r\n" for word in words]
         self._socket.sendall(f"*{len(words)}\r\n{''.join(parts)}".encode())
         answer = self._answers.readline().decode().strip()
         if answer.startswith("-") or not answer:
             raise RuntimeError(f"Redis answered {answer!r} to {words[0]}")
+        if answer.startswith("$"):  # the length of a string, and then the string and CR LF
+            return self._answers.read(int(answer[1:]) + 2).decode().strip()
         return answer[1:]
 
     def count(self, commands: tuple[Command, ...]) -> int:
@@ -49,6 +54,15 @@ class Redis:
 
     def empty(self) -> None:
         self.execute("FLUSHALL")
+
+    def make_quiet(self) -> None:
+        """Wait until the server saves nothing and rewrites nothing in the background."""
+        deadline = time.monotonic() + QUIET_WITHIN
+        while any(work in self.execute("INFO", "persistence") for work in BACKGROUND_WORK):
+            if time.monotonic() > deadline:
+                raise NotQuiet(f"Redis still saved its data after {QUIET_WITHIN:.0f} s")
+            time.sleep(POLL)
+        time.sleep(REST)
 
     def close(self) -> None:
         self._answers.close()
@@ -82,7 +96,7 @@ def _connect(path: Path, version: str, process: subprocess.Popen[bytes]) -> Redi
     deadline = time.monotonic() + TIMEOUT
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            return Redis(path, version)
+            return Redis(path, version, process.pid)
         except OSError:
             time.sleep(0.02)
     raise Unavailable("redis-server did not start")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import LiteralString, cast
@@ -27,6 +28,14 @@ SETTINGS = {
     "synchronous_commit": "on",
     "max_connections": "300",  # 16 worker processes at once
 }
+QUIET_WITHIN = 120.0
+POLL = 0.02
+REST = 0.3  # seconds after the last background work
+AUTOVACUUM_WORKERS = "select 1 from pg_stat_activity where backend_type = 'autovacuum worker'"
+
+
+class NotQuiet(Exception):
+    """A server did not come to rest."""
 
 
 class Postgres:
@@ -48,6 +57,27 @@ class Postgres:
     def checkpoint(self) -> None:
         """Leave no work to the checkpointer, so that all measurements begin alike."""
         self._execute("checkpoint")
+
+    def make_quiet(self, dsn: str, *, vacuum: bool) -> None:
+        """Do the background work that is due now, and wait until none is left.
+
+        `vacuum` is for tables that have been filled. Tables that are still empty are left as they
+        are, because statistics that say "empty" would mislead the planner as soon as they fill.
+        """
+        if vacuum:
+            with psycopg.connect(dsn, autocommit=True) as connection:
+                connection.execute("vacuum (analyze)")
+        self.checkpoint()
+        self._wait_for_autovacuum()
+        time.sleep(REST)
+
+    def _wait_for_autovacuum(self) -> None:
+        deadline = time.monotonic() + QUIET_WITHIN
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            while connection.execute(AUTOVACUUM_WORKERS).fetchall():
+                if time.monotonic() > deadline:
+                    raise NotQuiet(f"autovacuum was still at work after {QUIET_WITHIN:.0f} s")
+                time.sleep(POLL)
 
     def version(self) -> str:
         return self._rows("show server_version")[0][0]

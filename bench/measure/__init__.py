@@ -2,6 +2,8 @@
 
     workload.py          choose the function for a workload
     prepared_peer.py     a peer, installed in an empty store
+    store.py             the empty store: a new database, or an emptied Redis
+    usage.py             CPU time and WAL of a measured interval
     enqueue.py           enqueue jobs, in bulk or one by one
     run.py               claim, run and settle waiting jobs with the peer's own workers
     claim_and_settle.py  the claim and settle statements alone, without a worker
@@ -9,5 +11,6 @@
     workers.py           the worker processes of a measurement
 
 Every peer is measured alike. Each measurement has a new database, or an emptied Redis, and begins
-after a checkpoint. It raises `InvalidMeasurement` if jobs were lost, ran twice or are left over.
+on a quiet server: autovacuum, the checkpointer and background saves have nothing left to do. It
+raises `InvalidMeasurement` if jobs were lost, ran twice or are left over.
 """

@@ -10,9 +10,9 @@ from bench.peer import Plan
 
 
 def claim_and_settle(plan: Plan, prepared: PreparedPeer) -> Timing:
-    prepared.timed("enqueue_bulk", plan.jobs, plan)
-    seconds = prepared.timed("floor", plan.jobs, plan)
+    prepared.run("enqueue_bulk", plan.jobs, plan)
+    timing = prepared.measure("floor", plan, vacuum=True)
     if left := prepared.unfinished():
         raise InvalidMeasurement(f"{left} of {plan.jobs} jobs are left over")
     prepared.check_finished(plan.jobs)
-    return Timing(plan.jobs, seconds)
+    return timing

@@ -7,7 +7,7 @@ from bench.peer import Plan
 
 
 def enqueue(verb: str, plan: Plan, prepared: PreparedPeer) -> Timing:
-    seconds = prepared.timed(verb, plan.jobs, plan)
+    timing = prepared.measure(verb, plan, vacuum=False)
     if (enqueued := prepared.unfinished()) != plan.jobs:
         raise InvalidMeasurement(f"{enqueued} of {plan.jobs} jobs were enqueued")
-    return Timing(plan.jobs, seconds)
+    return timing

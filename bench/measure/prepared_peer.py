@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, LiteralString, cast
-
-import psycopg
+from typing import Any
 
 from bench.driver_process import DriverProcess, start_driver
-from bench.install import Environment, Unavailable
+from bench.install import Environment
+from bench.measure.store import Store, empty_store
+from bench.measure.usage import Usage, read_usage
 from bench.peer import Peer, Plan
 from bench.redis import Redis
 from bench.server import Postgres
@@ -28,56 +28,64 @@ class Timing:
     jobs: int
     seconds: float = 0.0
     pickups_ms: tuple[float, ...] = ()
+    usage: Usage | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class PreparedPeer:
     """A peer in an empty store."""
 
-    def __init__(
-        self, peer: Peer, environment: Environment, address: str, postgres: Postgres, redis: Redis
-    ) -> None:
-        self.peer = peer
-        self._environment = environment
-        self._address = address
-        self._postgres = postgres
-        self._redis = redis
+    peer: Peer
+    environment: Environment
+    store: Store
 
     @contextmanager
     def driver(
-        self, verb: str, jobs: int = 0, plan: Plan | None = None, calls_folder: Path | None = None
+        self,
+        verb: str,
+        jobs: int = 0,
+        plan: Plan | None = None,
+        calls_folder: Path | None = None,
+        *,
+        holds: bool = False,
     ) -> Generator[DriverProcess]:
         arguments: dict[str, Any] = {
-            "address": self._address,
+            "address": self.store.address,
             "jobs": jobs,
-            "options": dict(plan.options) if plan else {},
+            "holds": holds,
+            "options": {**self.peer.options, **(plan.options if plan else {})},
         }
-        with start_driver(self._environment, verb, arguments, calls_folder) as driver:
+        with start_driver(self.environment, verb, arguments, calls_folder) as driver:
             yield driver
 
-    def timed(self, verb: str, jobs: int, plan: Plan | None = None) -> float:
-        """Run a verb of the driver, and return the seconds that the driver measured."""
+    def usage(self, processes: Sequence[DriverProcess]) -> Usage:
+        """Return what the server and these processes of the peer used up to now."""
+        return read_usage(self.store, processes)
+
+    def run(self, verb: str, jobs: int, plan: Plan | None = None) -> None:
+        """Run a verb of the driver, and measure nothing."""
         with self.driver(verb, jobs, plan) as driver:
             driver.wait_until_ready()
-            if self.peer.store == "postgres":
-                self._postgres.checkpoint()
             driver.send_start()
-            return float(driver.read("seconds"))
+            driver.read("done")
+
+    def measure(self, verb: str, plan: Plan, *, vacuum: bool) -> Timing:
+        """Run a verb of the driver on a quiet server, and return what the driver measured."""
+        with self.driver(verb, plan.jobs, plan, holds=True) as driver:
+            driver.wait_until_ready()
+            self.store.make_quiet(vacuum=vacuum)
+            before = self.usage([driver])
+            driver.send_start()
+            seconds = float(driver.read("seconds"))
+            return Timing(plan.jobs, seconds, usage=self.usage([driver]).since(before))
 
     def unfinished(self) -> int:
-        if isinstance(self.peer.unfinished, str):
-            return self._count(self.peer.unfinished)
-        return self._redis.count(self.peer.unfinished)
+        return self.store.count(self.peer.unfinished)
 
     def check_finished(self, jobs: int) -> None:
         """Compare the number of finished jobs, where the peer keeps them."""
-        if self.peer.finished and (finished := self._count(self.peer.finished)) != jobs:
+        if self.peer.finished and (finished := self.store.count(self.peer.finished)) != jobs:
             raise InvalidMeasurement(f"{finished} of {jobs} jobs are finished")
-
-    def _count(self, sql: str) -> int:
-        with psycopg.connect(self._address, autocommit=True) as connection:
-            row = connection.execute(cast(LiteralString, sql)).fetchone()
-        assert row is not None
-        return int(row[0])
 
 
 @contextmanager
@@ -85,15 +93,8 @@ def prepare(
     peer: Peer, environment: Environment, postgres: Postgres, redis: Redis | None
 ) -> Generator[PreparedPeer]:
     """Give a peer an empty store, and install it there."""
-    with ExitStack() as stack:
-        if peer.store == "postgres":
-            address = stack.enter_context(postgres.database())
-        elif redis is None:
-            raise Unavailable("it needs Redis, which is not running")
-        else:
-            redis.empty()
-            address = str(redis.path)
-        prepared = PreparedPeer(peer, environment, address, postgres, cast(Redis, redis))
+    with empty_store(peer, postgres, redis) as store:
+        prepared = PreparedPeer(peer, environment, store)
         with prepared.driver("install") as driver:
             driver.read("done")
         yield prepared

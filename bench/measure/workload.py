@@ -17,6 +17,8 @@ def measure(workload: str, plan: Plan, prepared: PreparedPeer) -> Timing:
             return enqueue(workload, plan, prepared)
         case "drain":
             return drain(plan, prepared)
+        case "drain_after_load":
+            return drain(plan, prepared, after_load=True)
         case "floor":
             return claim_and_settle(plan, prepared)
         case "pickup":

@@ -1,4 +1,8 @@
-"""Registry of the peers: howdah first, then its peers on PostgreSQL, then its peers on Redis."""
+"""Registry of the peers: howdah first, then its peers on PostgreSQL, then its peers on Redis.
+
+In a turn they are measured in this order, and the last one is followed by the first. So the peers
+that howdah is compared with most are its neighbours.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,15 @@ from bench.peers import (
     arq,
     awa,
     celery,
+    chancy,
     dramatiq,
     graphile_worker,
     howdah,
+    oban,
     pg_boss,
     pgqueuer,
     procrastinate,
+    saq,
 )
 
 PEERS: dict[str, Peer] = {
@@ -20,12 +27,15 @@ PEERS: dict[str, Peer] = {
     for module in (
         howdah,
         graphile_worker,
-        pg_boss,
         pgqueuer,
+        pg_boss,
         awa,
+        chancy,
+        oban,
         procrastinate,
-        dramatiq,
         arq,
+        dramatiq,
         celery,
+        saq,
     )
 }

@@ -9,17 +9,36 @@ from bench.record import Measurement, Record, note
 
 
 def rates(peer: str, workload: str, *values: float) -> list[Measurement]:
-    """One repetition per rate, each a thousand jobs long."""
+    """One turn per rate, each a thousand jobs long."""
     return [
-        Measurement(peer=peer, workload=workload, repetition=i, jobs=1000, seconds=1000 / value)
+        Measurement(peer=peer, workload=workload, turn=i, jobs=1000, seconds=1000 / value)
         for i, value in enumerate(values, 1)
     ]
 
 
 def pickups(peer: str, *repetitions: Sequence[float]) -> list[Measurement]:
     return [
-        Measurement(peer=peer, workload="pickup", repetition=i, jobs=len(ms), pickups_ms=tuple(ms))
+        Measurement(peer=peer, workload="pickup", turn=i, jobs=len(ms), pickups_ms=tuple(ms))
         for i, ms in enumerate(repetitions, 1)
+    ]
+
+
+def costs(
+    peer: str, workload: str, *values: tuple[float, float, float], rate: float = 1000
+) -> list[Measurement]:
+    """One turn per value: CPU time of the server and of the worker, and bytes of WAL."""
+    return [
+        Measurement(
+            peer=peer,
+            workload=workload,
+            turn=i,
+            jobs=1000,
+            seconds=1000 / rate,
+            server_cpu_us=server,
+            worker_cpu_us=worker,
+            wal_bytes=wal,
+        )
+        for i, (server, worker, wal) in enumerate(values, 1)
     ]
 
 
@@ -43,6 +62,7 @@ def sample(*measurements: Measurement, problem: str | None = None) -> Record:
         },
         postgres={"version": "18.1", "fsync": "on"},
         redis={},
+        quiet=True,
         peers={**notes, "celery": note(PEERS["celery"], {}, problem)},
         measurements=list(measurements),
     )

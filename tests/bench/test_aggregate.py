@@ -25,7 +25,7 @@ def test_a_measurement_that_does_not_count_is_left_out() -> None:
     failed = Measurement(
         peer="howdah",
         workload="drain_1",
-        repetition=4,
+        turn=4,
         jobs=1000,
         seconds=1e-9,
         problem="one ran twice",

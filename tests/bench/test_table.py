@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bench.record import write
 from bench.table import BEGIN, END, main
-from tests.bench.sample_record import pickups, rates, sample
+from tests.bench.sample_record import costs, pickups, rates, sample
 
 AROUND = f"# Title\n\nbefore\n\n{BEGIN}\nold words\n{END}\n\nafter\n"
 
@@ -41,6 +42,30 @@ def test_the_table_is_written_between_the_markers(records: Path, readme: Path) -
     assert "60,111" in text
     assert "0.8 / 1.9" in text
     assert "(bench/records/2025-01-02-peers/summary.md)" in text
+
+
+def test_the_cost_of_a_job_and_the_multiple_are_shown_where_they_were_measured(
+    tmp_path: Path, readme: Path
+) -> None:
+    record = sample(
+        *costs("howdah", "drain_1", *[(20.0, 10.0, 900.0)] * 9, rate=3000),
+        *costs("graphile_worker", "drain_1", *[(25.0, 12.0, 600.0)] * 9, rate=2000),
+    )
+    write(record, tmp_path / "records" / "2025-01-02-peers")
+    main([], readme, tmp_path / "records")
+    text = readme.read_text()
+    assert "| 20.0 + 10.0 |" in " ".join(text.split())
+    assert "1.50x (1.50-1.50) Graphile Worker's" in text
+
+
+def test_drains_of_an_older_record_are_said_to_begin_after_the_load(
+    tmp_path: Path, readme: Path
+) -> None:
+    for quiet, said in ((True, False), (False, True)):
+        record = msgspec.structs.replace(sample(*rates("howdah", "drain_1", 9)), quiet=quiet)
+        write(record, tmp_path / "records" / "2025-01-02-peers")
+        main([], readme, tmp_path / "records")
+        assert ("straight after the load" in readme.read_text()) is said
 
 
 def test_writing_twice_changes_nothing(records: Path, readme: Path) -> None:

@@ -59,6 +59,8 @@ async def work(task: Task) -> None:
 
     async def handle(ctx: dict[Any, Any], number: int, rest: str) -> None:
         calls.handled(number)
+        if task.sleep:
+            await asyncio.sleep(task.sleep)
 
     async def pickup(ctx: dict[Any, Any], number: int, rest: str) -> None:
         calls.picked_up(number)
@@ -67,8 +69,8 @@ async def work(task: Task) -> None:
         [func(handle, name="handle"), func(pickup, name="pickup")],
         redis_settings=settings(task),
         handle_signals=False,
-        max_jobs=100,
-        queue_read_limit=500,
+        max_jobs=task.options["max_jobs"],
+        queue_read_limit=task.options["queue_read_limit"],
         poll_delay=0.01,
         keep_result=0,
     )

@@ -15,8 +15,6 @@ import awa
 from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive, in_batches_of
 
-ENQUEUE_BATCH = 5000
-
 
 @dataclass
 class Handle:
@@ -43,7 +41,7 @@ async def install(task: Task) -> None:
 
 async def enqueue_bulk(task: Task) -> None:
     client = connect(task)
-    batches = list(in_batches_of(ENQUEUE_BATCH, task.payloads()))
+    batches = list(in_batches_of(task.options["enqueue_batch"], task.payloads()))
     with task.timed():
         for batch in batches:
             await client.enqueue_many_copy([Handle(**payload) for payload in batch])
@@ -64,13 +62,15 @@ async def work(task: Task) -> None:
     @client.task(Handle)
     async def handle(job: awa.Job) -> None:
         calls.handled(job.args.number)
+        if task.sleep:
+            await asyncio.sleep(task.sleep)
 
     @client.task(Pickup)
     async def pickup(job: awa.Job) -> None:
         calls.picked_up(job.args.number)
 
     task.wait_for_start()
-    await client.start([("default", 1024)], poll_interval_ms=50)
+    await client.start([("default", task.options["max_workers"])], poll_interval_ms=50)
     await asyncio.Event().wait()
 
 

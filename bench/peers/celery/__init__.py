@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.peer import Peer, Plan
 
-PREFORK = {"pool": "prefork", "concurrency": 2}
+THREADS = {"pool": "threads", "concurrency": 8}
 
 PEER = Peer(
     name="celery",
@@ -19,13 +19,23 @@ PEER = Peer(
     ),
     keeps="nothing",
     workloads={
-        "enqueue_bulk": Plan(10_000),
-        "enqueue_single": Plan(2_000),
-        "drain_1": Plan(5_000, options=PREFORK),
-        "drain_2": Plan(5_000, processes=2, options=PREFORK),
-        "threads": Plan(5_000, options={"pool": "threads", "concurrency": 8}),
-        "processes": Plan(5_000, options=PREFORK),
-        "pickup": Plan(300, options=PREFORK),
+        "enqueue_bulk": Plan(5_000, every=3),
+        "enqueue_single": Plan(2_000, every=3),
+        "drain_1": Plan(3_000, every=3),
+        "drain_2": Plan(3_000, processes=2, every=3),
+        "drain_sleep": Plan(3_000, options={"sleep_ms": 1}),
+        "threads": Plan(3_000, options=THREADS, every=3),
+        "processes": Plan(3_000, every=3),
+        "pickup": Plan(300),
+    },
+    options={"pool": "prefork", "concurrency": 2},
+    candidates={
+        "drain_1": (
+            {"concurrency": 1},
+            {"concurrency": 4},
+            THREADS,
+            {"pool": "threads", "concurrency": 2},
+        ),
     },
     unfinished=(("LLEN", "celery"), ("HLEN", "unacked")),
 )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from celery import Celery
 
@@ -28,6 +29,8 @@ def app_for(task: Task) -> Celery:
     @app.task(name="handle")
     def handle(number: int, rest: str) -> None:
         calls.handled(number)
+        if task.sleep:
+            time.sleep(task.sleep)
 
     @app.task(name="pickup")
     def pickup(number: int, rest: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 os.environ["dramatiq_queue_prefetch"] = "1000"  # noqa: SIM112 - its own name, read at import
 
@@ -28,6 +29,8 @@ def actors_for(task: Task) -> tuple[dramatiq.Broker, dramatiq.Actor, dramatiq.Ac
 
     def handle(number: int, rest: str) -> None:
         calls.handled(number)
+        if task.sleep:
+            time.sleep(task.sleep)
 
     def pickup(number: int, rest: str) -> None:
         calls.picked_up(number)
@@ -58,9 +61,7 @@ def enqueue_single(task: Task) -> None:
 
 def work(task: Task) -> None:
     broker, _, _ = actors_for(task)
-    worker = Worker(
-        broker, worker_timeout=WORKER_TIMEOUT, worker_threads=task.options.get("threads", 8)
-    )
+    worker = Worker(broker, worker_timeout=WORKER_TIMEOUT, worker_threads=task.options["threads"])
     task.wait_for_start()
     worker.start()
     threading.Event().wait()

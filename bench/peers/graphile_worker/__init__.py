@@ -16,11 +16,30 @@ PEER = Peer(
     ),
     keeps="nothing: the row is deleted",
     workloads={
-        "enqueue_bulk": Plan(100_000),
-        "enqueue_single": Plan(2_000),
+        "enqueue_bulk": Plan(50_000),
+        "enqueue_single": Plan(1_000, every=3),
         "drain_1": Plan(200_000),
         "drain_2": Plan(200_000, processes=2),
+        "drain_after_load": Plan(200_000),
+        "drain_sleep": Plan(50_000, options={"sleep_ms": 1}),
         "pickup": Plan(300),
     },
     unfinished="select count(*) from graphile_worker._private_jobs",
+    options={
+        "concurrent_jobs": 100,
+        "local_queue": 2000,
+        "complete_delay_ms": 0,
+        "enqueue_batch": 1000,
+    },
+    candidates={
+        "drain_1": (
+            {"concurrent_jobs": 24, "local_queue": 500},
+            {"concurrent_jobs": 24, "local_queue": 2000},
+            {"concurrent_jobs": 100, "local_queue": 500},
+            {"concurrent_jobs": 100, "local_queue": 5000},
+            {"concurrent_jobs": 500, "local_queue": 5000},
+            {"complete_delay_ms": 5},
+        ),
+        "enqueue_bulk": ({"enqueue_batch": 500}, {"enqueue_batch": 5000}),
+    },
 )

@@ -1,19 +1,18 @@
 // Driver of Graphile Worker.
 
-import { CallCounter, drive, load, timed, waitForStart } from "../../driver.mjs";
+import { CallCounter, drive, load, sleep, timed, waitForStart } from "../../driver.mjs";
 
 const { Logger, makeWorkerUtils, run } = load("graphile-worker");
 
-const ENQUEUE_BATCH = 1000;
 const quiet = new Logger(() => () => {});
 
-const worker = {
-  concurrentJobs: 100,
-  localQueue: { size: 2000 },
-  completeJobBatchDelay: 0,
-  failJobBatchDelay: 0,
+const worker = (options) => ({
+  concurrentJobs: options.concurrent_jobs,
+  localQueue: { size: options.local_queue },
+  completeJobBatchDelay: options.complete_delay_ms,
+  failJobBatchDelay: options.complete_delay_ms,
   preparedStatements: true,
-};
+});
 
 const connect = (task) => makeWorkerUtils({ connectionString: task.address, logger: quiet });
 
@@ -24,7 +23,7 @@ await drive({
 
   async enqueue_bulk(task) {
     const utils = await connect(task);
-    const batches = [...task.batchesOf(ENQUEUE_BATCH, task.payloads())];
+    const batches = [...task.batchesOf(task.options.enqueue_batch, task.payloads())];
     await utils.withPgClient((client) => client.query("select 1"));
     await timed(async () => {
       for (const batch of batches) {
@@ -46,11 +45,14 @@ await drive({
     const calls = new CallCounter();
     await waitForStart();
     const runner = await run({
-      preset: { worker: { ...worker, connectionString: task.address, logger: quiet } },
+      preset: { worker: { ...worker(task.options), connectionString: task.address, logger: quiet } },
       noHandleSignals: true,
       parsedCronItems: [],
       taskList: {
-        handle: async (payload) => calls.handled(payload.number),
+        handle: async (payload) => {
+          calls.handled(payload.number);
+          if (task.sleepMs) await sleep(task.sleepMs);
+        },
         pickup: async (payload) => calls.pickedUp(payload.number),
       },
     });

@@ -21,7 +21,9 @@ PEER = Peer(
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(200_000),
         "drain_2": Plan(200_000, processes=2),
+        "drain_after_load": Plan(200_000),
         "drain_16": Plan(200_000, processes=16, options={"concurrency": 10}),
+        "drain_sleep": Plan(50_000, options={"sleep_ms": 1}),
         "threads": Plan(50_000, options={"run": "thread"}),
         "processes": Plan(50_000, options={"run": "process"}),
         "floor": Plan(200_000),
@@ -29,4 +31,8 @@ PEER = Peer(
     },
     unfinished="select count(*) from howdah.jobs_live",
     finished="select count(*) from howdah.jobs where status = 'completed'",
+    options={"concurrency": 100},
+    candidates={
+        "drain_1": tuple({"concurrency": number} for number in (20, 50, 200, 500)),
+    },
 )

@@ -9,10 +9,22 @@ import asyncpg
 import uvloop
 
 from bench.driver import Task, drive
-from bench.peers.howdah.jobs import handle, handle_in_process, handle_in_thread, pickup, queue
+from bench.peers.howdah.jobs import (
+    handle,
+    handle_in_process,
+    handle_in_thread,
+    pickup,
+    queue,
+    sleep,
+)
 
 CLAIM_BATCH = 1000
-HANDLES = {"async": handle, "thread": handle_in_thread, "process": handle_in_process}
+HANDLES = {
+    "async": handle,
+    "sleep": sleep,
+    "thread": handle_in_thread,
+    "process": handle_in_process,
+}
 
 CLAIM = """
     select id, job_type, priority, data, attempts, max_attempts, date_part('epoch', ready_at),
@@ -25,6 +37,10 @@ COMPLETE = """
 """
 
 
+def run_of(task: Task) -> str:
+    return "sleep" if task.sleep else task.options.get("run", "async")
+
+
 async def install(task: Task) -> None:
     await queue.install()
 
@@ -34,7 +50,7 @@ async def connect() -> None:
 
 
 async def enqueue_bulk(task: Task) -> None:
-    job, payloads = HANDLES[task.options.get("run", "async")], task.payloads()
+    job, payloads = HANDLES[run_of(task)], task.payloads()
     await connect()
     with task.timed():
         await job.enqueue_many(payloads)
@@ -49,10 +65,10 @@ async def enqueue_single(task: Task) -> None:
 
 
 async def work(task: Task) -> None:
-    job = HANDLES[task.options.get("run", "async")]
+    job = HANDLES[run_of(task)]
     await connect()
     task.wait_for_start()
-    concurrency = task.options.get("concurrency", 100)
+    concurrency = task.options["concurrency"]
     await queue.worker(job_types=[job.name, pickup.name], concurrency=concurrency).run()
 
 

@@ -16,12 +16,24 @@ PEER = Peer(
     ),
     keeps="the job row, for 7 days",
     workloads={
-        "enqueue_bulk": Plan(100_000),
-        "enqueue_single": Plan(2_000),
-        "drain_1": Plan(200_000),
-        "drain_2": Plan(200_000, processes=2),
+        "enqueue_bulk": Plan(50_000),
+        "enqueue_single": Plan(1_000, every=3),
+        "drain_1": Plan(100_000),
+        "drain_2": Plan(100_000, processes=2),
+        "drain_after_load": Plan(100_000),
+        "drain_sleep": Plan(50_000, options={"sleep_ms": 1}),
         "pickup": Plan(300),
     },
     unfinished="select count(*) from pgboss.job where state in ('created', 'retry', 'active')",
     finished="select count(*) from pgboss.job where state = 'completed'",
+    options={"batch_size": 1000, "local_concurrency": 2, "enqueue_batch": 5000},
+    candidates={
+        "drain_1": (
+            {"batch_size": 500, "local_concurrency": 2},
+            {"batch_size": 1000, "local_concurrency": 1},
+            {"batch_size": 1000, "local_concurrency": 4},
+            {"batch_size": 5000, "local_concurrency": 2},
+        ),
+        "enqueue_bulk": ({"enqueue_batch": 1000}, {"enqueue_batch": 20_000}),
+    },
 )

@@ -1,11 +1,14 @@
 // Driver of pg-boss.
 
-import { CallCounter, drive, load, timed, waitForStart } from "../../driver.mjs";
+import { CallCounter, drive, load, sleep, timed, waitForStart } from "../../driver.mjs";
 
 const { PgBoss } = load("pg-boss");
 
-const ENQUEUE_BATCH = 5000;
-const worker = { batchSize: 1000, localConcurrency: 2, burstWhenBatchFull: true };
+const worker = (options) => ({
+  batchSize: options.batch_size,
+  localConcurrency: options.local_concurrency,
+  burstWhenBatchFull: true,
+});
 
 /** Connect. Only `install` creates tables, and there are no cron jobs. */
 async function connect(task, more = {}) {
@@ -30,7 +33,7 @@ await drive({
 
   async enqueue_bulk(task) {
     const boss = await connect(task);
-    const batches = [...task.batchesOf(ENQUEUE_BATCH, task.payloads())];
+    const batches = [...task.batchesOf(task.options.enqueue_batch, task.payloads())];
     await timed(async () => {
       for (const batch of batches) await boss.insert("handle", batch.map((data) => ({ data })));
     });
@@ -48,10 +51,11 @@ await drive({
     const calls = new CallCounter();
     const boss = await connect(task, { useListenNotify: true, supervise: true });
     await waitForStart();
-    await boss.work("handle", worker, async (jobs) => {
+    await boss.work("handle", worker(task.options), async (jobs) => {
       for (const job of jobs) calls.handled(job.data.number);
+      if (task.sleepMs) await Promise.all(jobs.map(() => sleep(task.sleepMs)));
     });
-    await boss.work("pickup", worker, async (jobs) => {
+    await boss.work("pickup", worker(task.options), async (jobs) => {
       for (const job of jobs) calls.pickedUp(job.data.number);
     });
     await new Promise(() => {});

@@ -16,13 +16,24 @@ PEER = Peer(
     ),
     keeps="three log rows; the job row is deleted",
     workloads={
-        "enqueue_bulk": Plan(100_000),
+        "enqueue_bulk": Plan(50_000),
         "enqueue_single": Plan(2_000),
-        "drain_1": Plan(200_000),
-        "drain_2": Plan(200_000, processes=2),
+        "drain_1": Plan(50_000),
+        "drain_2": Plan(50_000, processes=2),
+        "drain_after_load": Plan(50_000),
+        "drain_sleep": Plan(20_000, options={"sleep_ms": 1}),
         "threads": Plan(20_000, options={"run": "thread"}),
         "pickup": Plan(300),
     },
     unfinished="select count(*) from pgqueuer",
     finished="select count(*) from pgqueuer_log where status = 'successful'",
+    options={"batch_size": 500, "connections": 1, "enqueue_batch": 5000},
+    candidates={
+        "drain_1": (
+            *({"batch_size": size} for size in (100, 200, 1000, 2000)),
+            {"connections": 4},
+            {"run": "thread"},
+        ),
+        "enqueue_bulk": ({"enqueue_batch": 1000}, {"enqueue_batch": 20_000}),
+    },
 )

@@ -11,7 +11,7 @@ import os
 
 import asyncpg
 import uvloop
-from pgqueuer.db import AsyncpgDriver
+from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
 from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
@@ -19,12 +19,16 @@ from pgqueuer.queries import Queries
 from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive, in_batches_of
 
-CLAIM_BATCH = 500
-ENQUEUE_BATCH = 5000
-
 
 async def connect(task: Task) -> Queries:
     return Queries(AsyncpgDriver(await asyncpg.connect(task.address)))
+
+
+async def connect_worker(task: Task) -> Queries:
+    if (size := task.options["connections"]) == 1:
+        return await connect(task)
+    pool = await asyncpg.create_pool(task.address, min_size=size, max_size=size)
+    return Queries(AsyncpgPoolDriver(pool))
 
 
 async def install(task: Task) -> None:
@@ -33,7 +37,7 @@ async def install(task: Task) -> None:
 
 async def enqueue_bulk(task: Task) -> None:
     queries = await connect(task)
-    batches = list(in_batches_of(ENQUEUE_BATCH, task.payloads()))
+    batches = list(in_batches_of(task.options["enqueue_batch"], task.payloads()))
     with task.timed():
         for batch in batches:
             texts = [json.dumps(payload).encode() for payload in batch]
@@ -50,13 +54,15 @@ async def enqueue_single(task: Task) -> None:
 
 async def work(task: Task) -> None:
     calls = CallCounter(os.environ[CALLS_FOLDER])
-    manager = QueueManager(await connect(task))
+    manager = QueueManager(await connect_worker(task))
 
     def count(job: Job) -> None:
         calls.handled(json.loads(job.payload)["number"])
 
     async def handle(job: Job) -> None:
         count(job)
+        if task.sleep:
+            await asyncio.sleep(task.sleep)
 
     async def handle_in_thread(job: Job) -> None:
         await asyncio.to_thread(count, job)
@@ -68,7 +74,7 @@ async def work(task: Task) -> None:
     manager.entrypoint("handle")(handle_in_thread if in_threads else handle)
     manager.entrypoint("pickup")(pickup)
     task.wait_for_start()
-    await manager.run(batch_size=CLAIM_BATCH)
+    await manager.run(batch_size=task.options["batch_size"])
 
 
 async def send(task: Task) -> None:

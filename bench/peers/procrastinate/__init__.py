@@ -16,13 +16,22 @@ PEER = Peer(
     ),
     keeps="the job row and three event rows",
     workloads={
-        "enqueue_bulk": Plan(50_000),
-        "enqueue_single": Plan(2_000),
-        "drain_1": Plan(5_000),
-        "drain_2": Plan(5_000, processes=2),
-        "threads": Plan(5_000, options={"run": "thread"}),
+        "enqueue_bulk": Plan(20_000, every=3),
+        "enqueue_single": Plan(1_000, every=3),
+        "drain_1": Plan(2_000, every=3),
+        "drain_2": Plan(2_000, processes=2, every=3),
+        "drain_sleep": Plan(2_000, options={"sleep_ms": 1}),
+        "threads": Plan(2_000, options={"run": "thread"}, every=3),
         "pickup": Plan(300),
     },
     unfinished="select count(*) from procrastinate_jobs where status in ('todo', 'doing')",
     finished="select count(*) from procrastinate_jobs where status = 'succeeded'",
+    options={"concurrency": 20, "enqueue_batch": 5000},
+    candidates={
+        "drain_1": (
+            *({"concurrency": number} for number in (5, 10, 50)),
+            {"run": "thread"},
+        ),
+        "enqueue_bulk": ({"enqueue_batch": 1000},),
+    },
 )

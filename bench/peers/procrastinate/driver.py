@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import procrastinate
@@ -12,9 +13,6 @@ import uvloop
 
 from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive, in_batches_of
-
-CONCURRENCY = 20
-ENQUEUE_BATCH = 5000
 
 calls = CallCounter(os.environ[CALLS_FOLDER])
 
@@ -27,6 +25,8 @@ def app_for(task: Task, connections: int = 1) -> procrastinate.App:
 
     async def handle(number: int, rest: str) -> None:
         calls.handled(number)
+        if task.sleep:
+            await asyncio.sleep(task.sleep)
 
     def handle_sync(number: int, rest: str) -> None:
         calls.handled(number)
@@ -48,7 +48,7 @@ async def install(task: Task) -> None:
 async def enqueue_bulk(task: Task) -> None:
     async with app_for(task).open_async() as app:
         handle = app.tasks["handle"]
-        batches = list(in_batches_of(ENQUEUE_BATCH, task.payloads()))
+        batches = list(in_batches_of(task.options["enqueue_batch"], task.payloads()))
         with task.timed():
             for batch in batches:
                 await handle.batch_defer_async(*batch)
@@ -64,9 +64,10 @@ async def enqueue_single(task: Task) -> None:
 
 
 async def work(task: Task) -> None:
-    async with app_for(task, CONCURRENCY).open_async() as app:
+    concurrency = task.options["concurrency"]
+    async with app_for(task, concurrency).open_async() as app:
         task.wait_for_start()
-        await app.run_worker_async(concurrency=CONCURRENCY, listen_notify=True)
+        await app.run_worker_async(concurrency=concurrency, listen_notify=True)
 
 
 async def send(task: Task) -> None:

@@ -94,9 +94,6 @@ class JobContext:
                 f"job {self.id} is no longer this handler's: {self._lost}. Stop working on it"
             )
 
-    def _lose(self, why: str) -> None:
-        self._lost = why
-
 
 current: ContextVar[JobContext | None] = ContextVar("howdah_job", default=None)
 
@@ -107,5 +104,6 @@ def current_job() -> JobContext | None:
 
 
 def lose(context: JobContext, why: str) -> None:
-    """Mark the job of a context as lost; called by the worker."""
-    context._lose(why)  # pyright: ignore[reportPrivateUsage]
+    """Mark the job of a context as lost, for the first reason given; called by the worker."""
+    if context._lost is None:  # pyright: ignore[reportPrivateUsage]
+        context._lost = why  # pyright: ignore[reportPrivateUsage]

@@ -20,6 +20,7 @@ from types import UnionType
 from typing import Any, Literal, cast
 
 import msgspec
+from msgspec.structs import astuple
 
 from howdah import payload
 from howdah.checks.durations import YEAR, check_wait
@@ -129,14 +130,13 @@ class Handler:
         self.thread_without_timeout: bool = self.run == "thread" and rules.timeout is None
         self.context_name: str | None
         parameters, self.context_name = _parameters(function, context)
-        self._context_first = self.context_name == next(iter(parameters_of(function)), "")
         self._fields = tuple(parameters)
-        self._keyword_only = frozenset(
-            name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY
-        )
         self._struct = _struct(function, self.job_type, parameters)
         self._decoder = _decoder(function, self._struct, parameters)
         self._parameters = parameters
+        self.call: Callable[[msgspec.Struct, object], Any] = _caller(
+            function, parameters, self.context_name
+        )
         if rules.label is not None:
             check_label(rules.label, self.job_type, self._fields)
 
@@ -183,7 +183,7 @@ class Handler:
     def decode(self, data: str) -> msgspec.Struct:
         """Decode a payload into the function's arguments; raises BadInput if it does not fit."""
         try:
-            return cast("msgspec.Struct", self._decoder.decode(data))
+            return self._decoder.decode(data)
         except ValueError as error:  # errors of msgspec and pydantic are ValueErrors
             message = reason_of(error)
             raise PayloadMismatch(
@@ -194,19 +194,6 @@ class Handler:
             raise BadInput(
                 f"the payload does not fit {self.job_type}: {describe(error)}"
             ) from error
-
-    def call(self, arguments: msgspec.Struct, context: object) -> Any:
-        """Call the function with decoded arguments; an async function returns a coroutine."""
-        if not self._keyword_only:
-            values = msgspec.structs.astuple(arguments)
-            if self.context_name is None:
-                return self.function(*values)
-            if self._context_first:
-                return self.function(context, *values)
-        named = {name: getattr(arguments, name) for name in self._fields}
-        if self.context_name is not None:
-            named[self.context_name] = context
-        return self.function(**named)
 
 
 def _is_about_names(error: ValueError, message: str) -> bool:
@@ -311,7 +298,7 @@ def _decoder(
     function: Callable[..., Any],
     struct: type[msgspec.Struct],
     parameters: Mapping[str, inspect.Parameter],
-) -> msgspec.json.Decoder[Any]:
+) -> msgspec.json.Decoder[msgspec.Struct]:
     """Make the decoder of a payload; the error names the parameter that cannot be decoded."""
     try:
         return payload.decoder_for(struct)
@@ -339,6 +326,33 @@ def _no_decoder(
         f"{function.__qualname__}: {name}: {shown_type} cannot be decoded from JSON: "
         f"{how} ({message})"
     )
+
+
+def _caller(
+    function: Callable[..., Any],
+    parameters: Mapping[str, inspect.Parameter],
+    context_name: str | None,
+) -> Callable[[msgspec.Struct, object], Any]:
+    """Make the call of a function with decoded arguments; an async one returns a coroutine."""
+
+    def call_by_name(arguments: msgspec.Struct, context: object) -> Any:
+        named = {name: getattr(arguments, name) for name in parameters}
+        if context_name is not None:
+            named[context_name] = context
+        return function(**named)
+
+    def call_without_context(arguments: msgspec.Struct, context: object) -> Any:
+        return function(*astuple(arguments))
+
+    def call_with_context_first(arguments: msgspec.Struct, context: object) -> Any:
+        return function(context, *astuple(arguments))
+
+    if any(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values()):
+        return call_by_name
+    if context_name is None:
+        return call_without_context
+    context_first = context_name == next(iter(parameters_of(function)))
+    return call_with_context_first if context_first else call_by_name
 
 
 def _struct(

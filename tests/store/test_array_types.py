@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from howdah import Queue
+from howdah import BadInput, Queue
 from howdah.store.store import Store
 from tests.support import Database
 
@@ -42,6 +42,39 @@ async def fetch_and_log(store: Store, sql: str, *values: object) -> tuple[Any, l
 async def test_an_array_is_sent_and_read_without_a_catalog_query(queue: Queue, name: str) -> None:
     sql = f"select $1::{name}[]"
     assert await fetch_and_log(queue.store, sql, VALUES[name]) == (VALUES[name], [sql])
+
+
+@pytest.mark.parametrize("name", VALUES)
+async def test_an_empty_array_is_sent_and_read(queue: Queue, name: str) -> None:
+    assert await queue.store.fetchval(f"select $1::{name}[]", []) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (0.25, timedelta(milliseconds=250)),
+        (-0.000_001, timedelta(microseconds=-1)),
+        (90_000.0, timedelta(hours=25)),
+        (timedelta(days=-1, microseconds=3), timedelta(days=-1, microseconds=3)),
+        (timedelta(days=999_999), timedelta(days=999_999)),
+    ],
+)
+async def test_a_length_of_time_is_sent_as_it_is(
+    queue: Queue, given: timedelta | float, read: timedelta
+) -> None:
+    text = await queue.store.fetchval("select ($1::interval[])[1]::text", [given])
+    assert await queue.store.fetchval("select $1::text::interval", text) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"), [("int4", 2**31), ("int4", "1"), ("interval", float("inf")), ("uuid", "no id")]
+)
+async def test_a_value_of_another_kind_is_refused_before_it_is_sent(
+    queue: Queue, name: str, bad: object
+) -> None:
+    with pytest.raises(BadInput, match="invalid input for query argument"):
+        await queue.store.fetchval(f"select $1::{name}[]", [bad])
+    assert await queue.store.fetchval("select 1") == 1
 
 
 async def test_this_test_sees_a_catalog_query(queue: Queue) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import timedelta
 
 import asyncpg
@@ -92,10 +93,21 @@ async def _claim_and_complete(
 ) -> None:
     # imported here: the other verbs use public names only, so they run with older commits
     from howdah.claim.line import Line
+    from howdah.job import Claim
 
-    line = Line([handle.name]).whole()
-    while rows := await connection.fetch(CLAIM, worker_id, CLAIM_BATCH, *line):
-        ids, attempts = [row["id"] for row in rows], [row["attempts"] for row in rows]
+    line = Line([handle.name])
+    while True:
+        now = time.monotonic()
+        scan = line.next_scan(now)
+        rows = await connection.fetch(CLAIM, worker_id, CLAIM_BATCH, *scan.ranges)
+        if not rows:
+            if scan.whole:
+                return
+            line.rescan_soon()
+            continue
+        claims = [Claim(*row) for row in rows]
+        line.scanned(scan, claims, CLAIM_BATCH, time.monotonic() - now, time.monotonic())
+        ids, attempts = [claim.id for claim in claims], [claim.attempt for claim in claims]
         ran = [timedelta()] * len(rows)
         await connection.fetch(COMPLETE, worker_id, ids, attempts, None, ran)
 

@@ -8,7 +8,7 @@ the handler has lost its job. A handler in a thread cannot be stopped: this is h
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -94,9 +94,6 @@ class JobContext:
                 f"job {self.id} is no longer this handler's: {self._lost}. Stop working on it"
             )
 
-    def _lose(self, why: str) -> None:
-        self._lost = why
-
 
 current: ContextVar[JobContext | None] = ContextVar("howdah_job", default=None)
 
@@ -106,6 +103,14 @@ def current_job() -> JobContext | None:
     return current.get()
 
 
+def context_with(job: JobContext) -> Context:
+    """Copy the context variables for code of this job, in a task or a thread of its own."""
+    context = copy_context()
+    context.run(current.set, job)
+    return context
+
+
 def lose(context: JobContext, why: str) -> None:
-    """Mark the job of a context as lost; called by the worker."""
-    context._lose(why)  # pyright: ignore[reportPrivateUsage]
+    """Mark the job of a context as lost, for the first reason given; called by the worker."""
+    if context._lost is None:  # pyright: ignore[reportPrivateUsage]
+        context._lost = why  # pyright: ignore[reportPrivateUsage]

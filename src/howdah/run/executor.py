@@ -26,7 +26,8 @@ from howdah.handler import Handler, PayloadMismatch
 from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Ending, Fail, HandBack, Outcome, Release
-from howdah.run.context import JobContext, current, lose
+from howdah.run.attempt import Attempt
+from howdah.run.context import JobContext, context_with, current, lose
 from howdah.run.detach_task import detach
 from howdah.run.hooks import HookCalls
 from howdah.run.outcome_of import (
@@ -38,6 +39,7 @@ from howdah.run.outcome_of import (
 )
 from howdah.run.process.runner import ProcessRunner
 from howdah.run.reports import Reports
+from howdah.run.shared_task import SharedTask
 from howdah.run.thread_pool import Call, ThreadPool
 from howdah.safe_logging import log_named
 from howdah.text.reasons import describe, reason_of
@@ -48,37 +50,6 @@ _log = log_named("howdah.run")
 SLOW = 0.1  # seconds: an attempt that took longer is remembered after its end
 JUST_NOW = 1.0  # seconds for which it is remembered
 CLEANUP = 5.0  # seconds that a cancelled handler gets to end
-
-
-class Attempt:
-    """One running job."""
-
-    __slots__ = (
-        "began",
-        "claim",
-        "context",
-        "ended",
-        "entered",
-        "in_thread",
-        "lost",
-        "released",
-        "started",
-        "task",
-        "timed_out",
-    )
-
-    def __init__(self, claim: Claim, context: JobContext) -> None:
-        self.claim: Claim = claim
-        self.context: JobContext = context
-        self.began: float = time.monotonic()
-        self.started: bool = False  # whether the database knows that it runs
-        self.lost: bool = False
-        self.released: bool = False
-        self.in_thread: bool = False  # whether it uses one of the threads
-        self.timed_out: bool = False
-        self.ended: bool = False  # whether its outcome is decided; its code may still run
-        self.entered: bool = False  # whether its task has begun
-        self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
 
 class Executor:
@@ -103,6 +74,7 @@ class Executor:
         self._room_noted = False  # whether `in_hand.on_room` is about to be called
         self._going_on: set[asyncio.Future[Any]] = set()  # abandoned tasks
         self._slow: deque[tuple[str, float, float]] = deque(maxlen=20)  # type, began, ended
+        self._shared_task = SharedTask(self._run)
         self._threads = ThreadPool(in_hand.thread_limit)
         self._processes = ProcessRunner(processes, reports)
         self._loop = asyncio.get_running_loop()
@@ -129,19 +101,20 @@ class Executor:
                 return  # the server crashed and lost the record of our claim
             self.lose({claim.id})
             self._abandon_task(earlier)
-        attempt = Attempt(claim, JobContext(claim, self._reports))
+        handler = self._handlers[claim.job_type]
+        attempt = Attempt(claim, handler, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
-        if self._handlers[claim.job_type].run == "thread":
+        if handler.run == "thread":
             attempt.in_thread = True
             self._in_hand.in_threads += 1
         if self._hooks is not None:
             self._hooks.started(claim)
         if self._tracing is not None:
             self._start_traced(attempt, self._tracing)
-        elif (handler := self._handlers[claim.job_type]).thread_without_timeout:
-            self._start_in_thread(attempt, handler)
+        elif handler.thread_without_timeout:
+            self._start_in_thread(attempt)
         else:
-            attempt.task = self._loop.create_task(self._run(attempt))
+            self._shared_task.start(attempt)
 
     def not_started(self, for_seconds: float) -> list[tuple[Claim, float]]:
         """Return attempts that have run for so long that the database should know, once each."""
@@ -181,10 +154,10 @@ class Executor:
             self._abandon_task(attempt)
 
     def _cancel(self, attempt: Attempt) -> None:
-        assert attempt.task is not None
-        attempt.task.cancel()
-        if not attempt.entered:  # a task that is cancelled before its first step never runs
-            self._end(attempt, self._stopped(attempt, self._handlers[attempt.claim.job_type]))
+        if attempt.task is not None:
+            attempt.task.cancel()
+        if not attempt.entered:  # and never will: a task cancelled before its first step never runs
+            self._end(attempt, self._stopped(attempt))
         else:
             self._loop.call_later(CLEANUP, self._abandon_task, attempt)
 
@@ -197,6 +170,9 @@ class Executor:
                 self._running and not stop_now.is_set() and (left := until - time.monotonic()) > 0
             ):
                 tasks = [a.task for a in self._running.values() if a.task is not None]
+                if len(tasks) < len(self._running):  # the others begin at once
+                    await asyncio.sleep(0)
+                    continue
                 await asyncio.wait(
                     [*tasks, stopped], timeout=left, return_when=asyncio.FIRST_COMPLETED
                 )
@@ -213,9 +189,8 @@ class Executor:
 
     async def _run(self, attempt: Attempt) -> None:
         attempt.entered = True
-        current.set(attempt.context)
         claim = attempt.claim
-        handler = self._handlers[claim.job_type]
+        handler = attempt.handler
         outcome: Outcome | None
         try:
             arguments = handler.decode(claim.data)
@@ -227,15 +202,15 @@ class Executor:
                     value = await handler.call(arguments, attempt.context)
                     outcome = outcome_of_value(value, handler, claim)
                 else:
-                    outcome = await self._outcome(attempt, handler, arguments)
+                    outcome = await self._outcome(attempt, arguments)
             except asyncio.CancelledError:
-                outcome = self._stopped(attempt, handler)
+                outcome = self._stopped(attempt)
             except BaseException as error:  # also SystemExit: it ends the attempt
                 if self._hooks is not None:
                     self._hooks.raised(claim, error)
                 outcome = outcome_of_error(error, handler, claim)
         if attempt.timed_out:  # even if the handler suppressed the cancellation
-            outcome = self._stopped(attempt, handler)
+            outcome = self._stopped(attempt)
         self._end(attempt, outcome)
 
     def _end(self, attempt: Attempt, outcome: Outcome | None) -> None:
@@ -261,8 +236,7 @@ class Executor:
             in_hand.add_ending(ending)
         elif self._hooks is not None:
             self._hooks.lost(claim, attempt.began)
-        if not attempt.context.lost:
-            lose(attempt.context, "its attempt has ended")
+        lose(attempt.context, "its attempt has ended")
         if not self._room_noted:
             self._note_room()
 
@@ -277,6 +251,7 @@ class Executor:
 
         async def run() -> None:
             attempt.entered = True
+            current.set(attempt.context)
             try:
                 await tracing.running(attempt.claim, partial(self._run, attempt))
             except BaseException as error:
@@ -288,42 +263,42 @@ class Executor:
 
         attempt.task = self._loop.create_task(run())
 
-    def _start_in_thread(self, attempt: Attempt, handler: Handler) -> None:
+    def _start_in_thread(self, attempt: Attempt) -> None:
         """Run a plain function in a thread, without a task of its own."""
+        handler = attempt.handler
         try:
             arguments = handler.decode(attempt.claim.data)
         except BaseException as error:  # a type's own checks may raise anything
             self._end(attempt, _outcome_of_bad_payload(error, handler))
             return
         try:
-            call = self._submit(attempt, handler, arguments)
+            call = self._submit(attempt, arguments)
         except Exception as error:  # the operating system refuses to start a thread
             self._end(attempt, outcome_of_error(error, handler, attempt.claim))
         else:
             attempt.entered = True
             attempt.task = call.future
-            call.future.add_done_callback(partial(self._thread_ended, attempt, handler, call))
+            call.future.add_done_callback(partial(self._thread_ended, attempt, call))
 
-    def _thread_ended(
-        self, attempt: Attempt, handler: Handler, call: Call, future: asyncio.Future[Any]
-    ) -> None:
+    def _thread_ended(self, attempt: Attempt, call: Call, future: asyncio.Future[Any]) -> None:
+        handler = attempt.handler
         outcome: Outcome | None
         try:
             outcome = outcome_of_value(future.result(), handler, attempt.claim)
         except asyncio.CancelledError:
             if not call.ended:
                 self._abandon_thread(attempt, call)
-            outcome = self._stopped(attempt, handler)
+            outcome = self._stopped(attempt)
         except BaseException as error:
             if self._hooks is not None:
                 self._hooks.raised(attempt.claim, error)
             outcome = outcome_of_error(error, handler, attempt.claim)
         self._end(attempt, outcome)
 
-    def _submit(self, attempt: Attempt, handler: Handler, arguments: Any) -> Call:
-        context = copy_context()  # so that the thread sees the context variables of the attempt
-        context.run(current.set, attempt.context)
-        return self._threads.submit(lambda: context.run(handler.call, arguments, attempt.context))
+    def _submit(self, attempt: Attempt, arguments: Any) -> Call:
+        function = attempt.handler.call
+        context = context_with(attempt.context)
+        return self._threads.submit(lambda: context.run(function, arguments, attempt.context))
 
     def _note_room(self) -> None:
         """Call `on_room` once for all jobs that end in this iteration of the event loop."""
@@ -335,17 +310,16 @@ class Executor:
         self._room_noted = False
         self._in_hand.on_room()
 
-    async def _outcome(self, attempt: Attempt, handler: Handler, arguments: Any) -> Outcome:
+    async def _outcome(self, attempt: Attempt, arguments: Any) -> Outcome:
+        handler = attempt.handler
         timeout = handler.rules.timeout
         if handler.run == "process":
             return await self._processes.run(handler, attempt.claim, timeout)
         if timeout is None:
-            return outcome_of_value(
-                await self._call(attempt, handler, arguments), handler, attempt.claim
-            )
+            return outcome_of_value(await self._call(attempt, arguments), handler, attempt.claim)
         timer = self._loop.call_later(timeout.total_seconds(), self._time_out, attempt)
         try:
-            value = await self._call(attempt, handler, arguments)
+            value = await self._call(attempt, arguments)
         finally:
             timer.cancel()
         return outcome_of_value(value, handler, attempt.claim)
@@ -357,10 +331,10 @@ class Executor:
             lose(attempt.context, "it timed out")
             self._cancel(attempt)
 
-    async def _call(self, attempt: Attempt, handler: Handler, arguments: Any) -> Any:
-        if handler.run == "async":
-            return await handler.call(arguments, attempt.context)
-        call = self._submit(attempt, handler, arguments)
+    async def _call(self, attempt: Attempt, arguments: Any) -> Any:
+        if attempt.handler.run == "async":
+            return await attempt.handler.call(arguments, attempt.context)
+        call = self._submit(attempt, arguments)
         try:
             return await call.future
         except asyncio.CancelledError:
@@ -397,7 +371,7 @@ class Executor:
         self._in_hand.abandoned += 1
         self._going_on.add(task)
         task.add_done_callback(self._abandoned_task_ended)
-        self._end(attempt, self._stopped(attempt, self._handlers[claim.job_type], abandoned=True))
+        self._end(attempt, self._stopped(attempt, abandoned=True))
 
     def _abandoned_task_ended(self, task: asyncio.Future[Any]) -> None:
         self._in_hand.abandoned -= 1
@@ -405,10 +379,9 @@ class Executor:
         if not self._room_noted:
             self._note_room()
 
-    def _stopped(
-        self, attempt: Attempt, handler: Handler, *, abandoned: bool = False
-    ) -> Outcome | None:
+    def _stopped(self, attempt: Attempt, *, abandoned: bool = False) -> Outcome | None:
         """Return the outcome of a cancelled attempt: cancelled by us, or inside its handler."""
+        handler = attempt.handler
         if attempt.lost:
             return None
         if attempt.timed_out:

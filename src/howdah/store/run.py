@@ -29,7 +29,7 @@ async def start(store: Store, worker_id: str, running: Sequence[tuple[Claim, flo
         worker_id,
         [claim.id for claim, _ in running],
         [claim.attempt for claim, _ in running],
-        [timedelta(seconds=now - began) for _, began in running],
+        [now - began for _, began in running],
     )
 
 

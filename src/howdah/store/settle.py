@@ -19,12 +19,13 @@ from howdah.states import State, Verb
 from howdah.store.store import Store, fetch_ids
 
 
-def _leases(endings: Sequence[Ending]) -> tuple[list[UUID], list[int], list[timedelta | None]]:
+def _leases(endings: Sequence[Ending]) -> tuple[list[UUID], list[int], list[float | None]]:
+    """Return ids, attempts, and how many seconds ago each handler began."""
     now = time.monotonic()
     return (
         [ending.claim.id for ending in endings],
         [ending.claim.attempt for ending in endings],
-        [None if e.began is None else timedelta(seconds=now - e.began) for e in endings],
+        [None if e.began is None else now - e.began for e in endings],
     )
 
 
@@ -38,7 +39,7 @@ async def complete(
     store: Store, worker_id: str, endings: Sequence[Ending], results: Sequence[str | None]
 ) -> set[UUID]:
     ids, attempts, ran = _leases(endings)
-    given = None if all(result is None for result in results) else list(results)
+    given = list(results) if any(results) else None
     moved = await store.fetchval(_COMPLETE, worker_id, ids, attempts, given, ran)
     return set(ids if moved is None else moved)
 

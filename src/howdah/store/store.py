@@ -31,6 +31,7 @@ from howdah.payload import MAX_BYTES
 from howdah.reachable import Reachable
 from howdah.safe_logging import log_named
 from howdah.store import install
+from howdah.store.array_codecs import register_array_codecs
 from howdah.store.array_types import register_array_types
 from howdah.store.connection_limit import ConnectionLimit
 from howdah.store.database_name import database_name
@@ -291,6 +292,7 @@ class Store:
                     statement_cache_size=0 if self.pooled else statements,
                     server_settings=None if self.pooled else {"application_name": "howdah"},
                 )
+                register_array_codecs(connection)  # first: it makes asyncpg forget other arrays
                 register_array_types(connection)
                 return connection
             except ValueError as error:  # asyncpg cannot parse the DSN

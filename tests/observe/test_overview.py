@@ -8,8 +8,11 @@ from itertools import pairwise
 import pytest
 
 from howdah import State, observe
+from howdah.claim.claim import claim
+from howdah.claim.line import Line
 from howdah.histogram import cell_of
 from howdah.observe import Count
+from howdah.store import run as store_run
 from tests.observe.support import HOUR, MINUTE, beat_worker, measure, open_store
 from tests.plans.explain import buffers, read_by
 from tests.support import Database
@@ -166,3 +169,18 @@ async def test_the_history_is_never_read(db: Database) -> None:
                 observe.TookTooLong
             ):  # proof that the lock blocks a read of the history
                 await observe.page(store, within=within)
+
+
+async def test_jobs_that_were_claimed_a_moment_ago_are_counted_as_claimed(db: Database) -> None:
+    """They are not in the index of held jobs yet."""
+    db.enqueue_many([{"job_type": "mail"} for _ in range(5)])
+    async with open_store(db) as store:
+        claims = await claim(store, "worker", 2, Line(["mail"]))
+        mail = (await overview(db))["mail"]
+        assert (mail.waiting, mail.claimed, mail.running) == (Count(3), 2, 0)
+        await store_run.start(store, "worker", [(claims[0], 0.0)])
+        mail = (await overview(db))["mail"]
+        assert (mail.waiting, mail.claimed, mail.running) == (Count(3), 1, 1)
+        await claim(store, "worker", 10, Line(["mail"]))
+    mail = (await overview(db))["mail"]
+    assert (mail.waiting, mail.claimed, mail.lanes) == (Count(0), 4, [])

@@ -123,7 +123,9 @@ class _Reader:
         for job_type, status, jobs in await self._part(
             "running", "select * from howdah.held_counts($1)", 10 * self._cap
         ):
-            self._set(job_type, **{status: jobs})
+            # `claimed` has those that were claimed a moment ago already
+            before = self._fields[job_type].get(status, 0)
+            self._set(job_type, **{status: before + jobs})
         self._add_recent(
             await self._part("times", "select * from howdah.measured($1)", now - RECENT),
             await self._part("rates", "select * from howdah.measured($1)", now - RATE),
@@ -163,9 +165,13 @@ class _Reader:
 
     def _add_lanes(self, rows: Sequence[asyncpg.Record], now: datetime) -> None:
         lanes: defaultdict[str, list[Lane]] = defaultdict(list)
-        for job_type, priority, jobs, more, first_ready_at in rows:
-            waited = max(now - first_ready_at, timedelta())
-            lanes[job_type].append(Lane(priority, Count(jobs or 0, more), waited))
+        for job_type, priority, jobs, more, first_ready_at, claimed in rows:
+            if claimed:
+                before = self._fields[job_type].get("claimed", 0)
+                self._set(job_type, claimed=before + claimed)
+            if first_ready_at is not None:
+                waited = max(now - first_ready_at, timedelta())
+                lanes[job_type].append(Lane(priority, Count(jobs or 0, more), waited))
         for job_type, of_type in lanes.items():
             self._set(
                 job_type,

@@ -19,8 +19,8 @@ async def _workers(store: Store, within: timedelta) -> list[Check]:
     waiting = await query.fetchval(
         store,
         within,
-        "select exists (select from howdah.lane_counts(1) as l where not exists "
-        "(select from howdah.paused_types as p where p.job_type = l.job_type))",
+        "select exists (select from howdah.lane_counts(1) as l where (l.jobs > 0 or l.more) "
+        "and not exists (select from howdah.paused_types as p where p.job_type = l.job_type))",
     )
     if silent:
         return [

@@ -43,7 +43,7 @@ set jit = off
 as $$
 declare
     v_now      howdah.instant     := howdah.clock();  -- of the types of their columns: other values are checked
-    v_worker   howdah.worker_name := p_worker_id;     -- again for every row
+    v_worker   howdah.worker_name;                     -- again for every row
     v_claimed  howdah.job_status  := 'claimed';
     v_ranges   howdah.line_range[];
     v_locked   tid[];
@@ -54,6 +54,7 @@ begin
     if (length(p_worker_id) between 1 and 200 and p_batch_size between 1 and 10000) is not true then
         perform howdah.refuse_claim(p_worker_id, p_batch_size);
     end if;
+    v_worker := p_worker_id;
 
     if cardinality(p_job_types) = 1 then
         v_ranges := array[row(p_job_types[1], p_after_ranks[1], p_after_ready_at[1], p_after_ids[1],

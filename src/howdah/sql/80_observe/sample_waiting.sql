@@ -26,6 +26,7 @@ begin
     select v_minute, interval '1 minute', coalesce(l.job_type, ''),
            coalesce(sum(l.jobs), 0), coalesce(bool_or(l.more) or count(*) >= 1000, false)  -- it reads 1,000 lanes
     from howdah.lane_counts(p_cap) as l
+    where l.jobs > 0 or l.more
     group by grouping sets ((l.job_type), ());
     return true;
 end;

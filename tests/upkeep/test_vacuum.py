@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from datetime import timedelta
 from urllib.parse import urlencode
 
@@ -10,7 +11,9 @@ import asyncpg
 import pytest
 
 from howdah import Queue
-from howdah.store.upkeep import live_table
+from howdah.store import Store
+from howdah.store import upkeep as store_upkeep
+from howdah.store.upkeep import LiveTable, live_table
 from howdah.upkeep import vacuum as vacuum_module
 from howdah.upkeep.upkeep import Upkeep
 from howdah.upkeep.vacuum import Vacuum
@@ -85,6 +88,9 @@ async def test_after_one_that_removed_little_the_pause_is_longer(queue: Queue, d
                 await run(vacuum)
             assert await vacuums(queue) == 1
             assert await dead_rows(queue) == DEAD
+        await queue.store.fetch("select pg_current_xact_id()")
+        await run(vacuum)
+        assert await dead_rows(queue) == 0, "the transaction has ended, and so has the pause"
     finally:
         await reader.close()
 
@@ -98,7 +104,33 @@ async def test_the_empty_end_of_a_large_table_is_returned_to_the_disk(
     assert before is not None
     monkeypatch.setattr(vacuum_module, "LARGE", before.bytes - large)
     await run(Vacuum(queue.store))
-    assert await live_table(queue.store) == (0, 0 if large else before.bytes)
+    after = await live_table(queue.store)
+    assert after is not None
+    assert after.bytes == (0 if large else before.bytes)
+
+
+async def test_a_wait_for_a_transaction_is_not_repeated(
+    queue: Queue, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the rows are held by something else, the pause is kept, although transactions end."""
+    snapshots = itertools.count(1)
+
+    async def with_a_newer_snapshot(store: Store) -> LiveTable | None:
+        table = await live_table(store)
+        return table and table._replace(oldest_snapshot=next(snapshots))
+
+    monkeypatch.setattr(store_upkeep, "live_table", with_a_newer_snapshot)
+    reader = await asyncpg.connect(dsn)
+    try:
+        async with reader.transaction(isolation="repeatable_read"):
+            await reader.fetch("select from howdah.options")
+            await make_dead_rows(queue)
+            vacuum = Vacuum(queue.store)
+            for _ in range(4):
+                await run(vacuum)
+            assert await vacuums(queue) == 2
+    finally:
+        await reader.close()
 
 
 async def test_a_round_of_upkeep_starts_it(queue: Queue) -> None:

@@ -80,12 +80,17 @@ class LiveTable(NamedTuple):
 
     dead_rows: int  # an estimate
     bytes: int
+    oldest_snapshot: int | None  # a transaction id; None if we may not see the sessions of others
 
 
 async def live_table(store: Store) -> LiveTable | None:
     """Return how many rows of jobs_live are dead, and its size; None if we may not vacuum it."""
     rows = await store.fetch(
-        "select pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid) from pg_class as c "
+        "select pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid), "
+        "case when pg_has_role('pg_read_all_stats', 'usage') then "
+        "pg_snapshot_xmax(pg_current_snapshot())::text::bigint - ("
+        "select coalesce(max(age(a.backend_xmin)), 0) from pg_stat_activity as a) end "
+        "from pg_class as c "
         "where c.oid = 'howdah.jobs_live'::regclass and ("
         "pg_has_role(c.relowner, 'usage') or "
         "case when current_setting('server_version_num')::int >= 170000 "

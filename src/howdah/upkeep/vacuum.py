@@ -28,7 +28,7 @@ DEAD_ROWS = 20_000  # from so many on: about 6 MB
 SHARE = 0.5  # the part of the time that it may take: many short ones cost no more than a long one
 HELD_SHARE = 0.02  # the same while the last one removed little
 LARGE = 64_000_000  # bytes from which on the empty end of the table is returned to the disk
-TRUNCATE_EVERY = 20.0  # seconds; while VACUUM waits to truncate, no other one can run
+TRUNCATE_EVERY = 10.0  # seconds; while VACUUM waits to truncate, no other one can run
 RIGHTS = 60.0  # seconds until a worker that may not vacuum asks again whether it may
 
 
@@ -39,17 +39,26 @@ class Vacuum:
         self._store = store
         self._not_before = 0.0
         self._truncate_at = 0.0
+        self._waits_for: int | None = None  # the oldest snapshot when the last one removed little
         self.tasks: list[asyncio.Task[None]] = []  # the VACUUM that runs now, if one does
 
     async def start_if_due(self) -> None:
         """Start a VACUUM if enough rows are dead, and the last one is long enough ago."""
-        if self.tasks or time.monotonic() < self._not_before:
+        if self.tasks or (time.monotonic() < self._not_before and self._waits_for is None):
             return
         table = await store_upkeep.live_table(self._store)
+        if self._waits_for is not None and table is not None and not self._may_help(table):
+            return
         if table is None:  # this worker may not vacuum
             self._not_before = time.monotonic() + RIGHTS
         elif table.dead_rows >= DEAD_ROWS:
             self.tasks.append(asyncio.create_task(self._run(table), name="howdah-vacuum"))
+
+    def _may_help(self, table: LiveTable) -> bool:
+        """Whether it is time again, or the transaction that held the dead rows has ended."""
+        if time.monotonic() >= self._not_before:
+            return True
+        return table.oldest_snapshot is not None and table.oldest_snapshot > (self._waits_for or 0)
 
     async def stop(self) -> None:
         """End the VACUUM that runs now: what it has done so far stays done."""
@@ -72,5 +81,8 @@ class Vacuum:
         now = time.monotonic()
         helped = after is not None and after.dead_rows < before.dead_rows / 2
         self._not_before = now + (now - began) / (SHARE if helped else HELD_SHARE)
+        # wait for a transaction only once: something else, such as a replica, may hold the rows
+        waited = self._waits_for is not None
+        self._waits_for = None if helped or waited or after is None else after.oldest_snapshot
         if truncate:
             self._truncate_at = now + TRUNCATE_EVERY

@@ -30,7 +30,8 @@ _DEAD = "select n_dead_tup from pg_stat_all_tables where relid = 'howdah.jobs_li
 _SESSIONS = r"""
     select coalesce(wait_event_type || ': ' || wait_event, 'CPU'),
            case when backend_type = 'autovacuum worker' then 'autovacuum'
-                else coalesce(substring(query from 'howdah\.(\w+)'), split_part(query, ' ', 1)) end
+                else coalesce(substring(query from 'howdah\.(?!async_commit)(\w+)\('),
+                              split_part(query, ' ', 1)) end
     from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()
       and (state = 'active' or backend_type = 'autovacuum worker')
@@ -48,8 +49,12 @@ class Sample:
     statements: dict[str, float]  # the same, by statement
 
     @property
-    def bytes(self) -> int:
-        return sum(self.sizes.values())
+    def table_bytes(self) -> int:
+        return self.sizes["jobs_live"]
+
+    @property
+    def index_bytes(self) -> int:
+        return sum(self.sizes.values()) - self.table_bytes
 
 
 @dataclass(slots=True)

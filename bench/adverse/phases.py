@@ -93,8 +93,8 @@ class Phases:
         began = [0.0, *(at for at, _ in self.pickups if 0 <= at < end), end]
         return max(later - earlier for earlier, later in pairwise(began))
 
-    def bytes_within(self, since: float, until: float) -> list[int]:
-        return [sample.bytes for at, sample in self.samples if since <= at < until]
+    def samples_within(self, since: float, until: float) -> list[Sample]:
+        return [sample for at, sample in self.samples if since <= at < until]
 
     def findings(self, case: str, title: str) -> list[Finding]:
         clean, stress, settled = self.clean, self.late_stress, self.settled

@@ -13,6 +13,7 @@ from uuid import UUID
 from howdah.states import State
 from howdah.store.store import Store, fetch_ids
 
+VACUUM_TIMEOUT = 600.0  # seconds
 PREPARE_TIMEOUT = 600.0  # seconds to move many misplaced rows to the partition of their day
 
 
@@ -72,6 +73,40 @@ async def promote_due(store: Store, worker_id: str) -> tuple[int, timedelta | No
 
 async def promote(store: Store, limit: int = 1000) -> int:
     return await store.fetchval("select count(*) from howdah.promote($1)", limit)
+
+
+class LiveTable(NamedTuple):
+    """What a VACUUM of jobs_live has to do."""
+
+    dead_rows: int  # an estimate
+    bytes: int
+    oldest_snapshot: int | None  # a transaction id; None if we may not see the sessions of others
+
+
+async def live_table(store: Store) -> LiveTable | None:
+    """Return how many rows of jobs_live are dead, and its size; None if we may not vacuum it."""
+    rows = await store.fetch(
+        "select pg_stat_get_dead_tuples(c.oid), pg_relation_size(c.oid), "
+        "case when pg_has_role('pg_read_all_stats', 'usage') then "
+        "pg_snapshot_xmax(pg_current_snapshot())::text::bigint - ("
+        "select coalesce(max(age(a.backend_xmin)), 0) from pg_stat_activity as a) end "
+        "from pg_class as c "
+        "where c.oid = 'howdah.jobs_live'::regclass and ("
+        "pg_has_role(c.relowner, 'usage') or "
+        "case when current_setting('server_version_num')::int >= 170000 "
+        "then has_table_privilege(c.oid, 'maintain') else false end)"
+    )
+    return LiveTable(*rows[0]) if rows else None
+
+
+async def vacuum(store: Store, *, truncate: bool) -> None:
+    """Vacuum jobs_live, unless it is being vacuumed; `truncate`: return its empty end to the disk.
+
+    To truncate, VACUUM waits up to 5 s for a moment in which nobody uses the table.
+    """
+    statement = f"vacuum (skip_locked, truncate {truncate}) howdah.jobs_live"
+    async with store.acquire() as connection:
+        await connection.execute(statement, timeout=VACUUM_TIMEOUT)
 
 
 async def prune(store: Store, keep: timedelta | None = None) -> list[str]:

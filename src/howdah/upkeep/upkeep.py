@@ -24,6 +24,7 @@ from howdah.store import Store
 from howdah.store import upkeep as store_upkeep
 from howdah.store.errors import transient
 from howdah.upkeep.next_due import NextDue
+from howdah.upkeep.vacuum import Vacuum
 
 _log = log_named("howdah.upkeep")
 
@@ -49,6 +50,7 @@ class Upkeep:
         self._stale_after = stale_after
         self._prune_due = 0.0
         self._due = NextDue(worker_id)
+        self._vacuum = Vacuum(store)
         self._due_changed = asyncio.Event()
         self._round_at = 0.0
         self._not_before = 0.0
@@ -80,6 +82,7 @@ class Upkeep:
                 ",".join(result.silent_workers),
             )
         self._checked(result.promoted, result.next_due_in)
+        await self._vacuum.start_if_due()
         return self._wait()
 
     async def promote(self) -> float:
@@ -102,6 +105,12 @@ class Upkeep:
         return max(at, self._not_before) - time.monotonic()
 
     async def run(self) -> None:
+        try:
+            await self._run()
+        finally:
+            await self._vacuum.stop()
+
+    async def _run(self) -> None:
         pause = GrowingPause(1.0, 5.0, self._store.reachable)
         while True:
             try:

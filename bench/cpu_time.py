@@ -49,11 +49,15 @@ def postmaster_of(connection: psycopg.Connection) -> int:
     return int(row[0])
 
 
-def seconds_of_tree(root: int, *, without: Collection[int] = ()) -> float:
-    """Return the CPU time of a process, of all below it, and of their children that ended."""
-    return sum(
-        seconds_of(pid, with_ended=True) for pid in _tree(root, _parents()) if pid not in without
-    )
+def seconds_of_tree(
+    root: int, *, parents: dict[int, int] | None = None, without: Collection[int] = ()
+) -> float:
+    """Return the CPU time of a process, of all below it, and of their children that ended.
+
+    Reading `parents` takes some milliseconds, so a caller with several trees reads it once.
+    """
+    tree = _tree(root, parents or read_parents())
+    return sum(seconds_of(pid, with_ended=True) for pid in tree if pid not in without)
 
 
 def _tree(root: int, parents: dict[int, int]) -> list[int]:
@@ -64,10 +68,10 @@ def _tree(root: int, parents: dict[int, int]) -> list[int]:
 
 
 def children_of(parent: int) -> list[int]:
-    return [pid for pid, its_parent in _parents().items() if its_parent == parent]
+    return [pid for pid, its_parent in read_parents().items() if its_parent == parent]
 
 
-def _parents() -> dict[int, int]:
+def read_parents() -> dict[int, int]:
     """Return the parent of every process on this machine."""
     fields = {
         int(path.parent.name): _stat_fields(path) for path in Path("/proc").glob("[0-9]*/stat")

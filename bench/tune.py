@@ -6,7 +6,8 @@
 
 A peer's settings are its `options`, and those to be tried its `candidates`, in peers/<peer>/. Each
 turn measures all of them once, another one first. The report names the fastest, and whether the
-comparison uses it. A run adds to the record of the same day, so peers can be tried one by one.
+comparison uses it. The record is written after each peer, and a run adds to that of the same day,
+so peers can be tried one by one.
 """
 
 from __future__ import annotations
@@ -87,23 +88,23 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     command = shlex.join(["python", "-m", "bench.tune", *sys.argv[1:]])
     with private_postgres(parsed.server) as postgres:
-        record = run(
-            [PEERS[name] for name in parsed.only], parsed.turns, parsed.jobs, postgres, command
-        )
-    folder = record_folder(record.date, "settings", trial=parsed.jobs is not None)
-    record = with_earlier(record, folder)
-    write_json(record, folder / FILE)
-    (folder / "summary.md").write_text(report(record))
-    print(report(record))
-    print(f"Written to {folder}")
+        for name in parsed.only:
+            record = run(PEERS[name], parsed.turns, parsed.jobs, postgres, command)
+            folder = record_folder(record.date, "settings", trial=parsed.jobs is not None)
+            save(with_earlier(record, folder), folder)
+            print(report(record))
+            print(f"Written to {folder}")
     return 0
 
 
-def run(
-    peers: list[Peer], turns: int, jobs: int | None, postgres: Postgres, command: str
-) -> TuneRecord:
-    """Measure every setting of these peers."""
-    with prepare_resources(peers, postgres) as resources:
+def save(record: TuneRecord, folder: Path) -> None:
+    write_json(record, folder / FILE)
+    (folder / "summary.md").write_text(report(record))
+
+
+def run(peer: Peer, turns: int, jobs: int | None, postgres: Postgres, command: str) -> TuneRecord:
+    """Measure every setting of a peer."""
+    with prepare_resources([peer], postgres) as resources:
         return TuneRecord(
             command=command,
             date=now(),
@@ -114,9 +115,7 @@ def run(
             peers=resources.notes,
             settings=[
                 setting
-                for peer in peers
-                if peer.name in resources.environments
-                for workload in peer.candidates
+                for workload in (peer.candidates if resources.environments else ())
                 for setting in try_settings(peer, workload, turns, jobs, resources)
             ],
         )

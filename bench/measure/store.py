@@ -28,7 +28,7 @@ class Store(Protocol):
     def address(self) -> str: ...
     def make_quiet(self, *, vacuum: bool) -> None: ...
     def count(self, question: str | tuple[Command, ...]) -> int: ...
-    def cpu_seconds(self) -> float: ...
+    def cpu_seconds(self, parents: dict[int, int] | None = None) -> float: ...
     def wal_bytes(self) -> int | None: ...
 
 
@@ -48,8 +48,9 @@ class PostgresStore:
         assert row is not None
         return int(row[0])
 
-    def cpu_seconds(self) -> float:
-        return seconds_of_tree(self.postmaster, without=[self.connection.info.backend_pid])
+    def cpu_seconds(self, parents: dict[int, int] | None = None) -> float:
+        benchmark = [self.connection.info.backend_pid]
+        return seconds_of_tree(self.postmaster, parents=parents, without=benchmark)
 
     def wal_bytes(self) -> int:
         return self.count(WAL)
@@ -67,8 +68,8 @@ class RedisStore:
         assert isinstance(question, tuple)
         return self.server.count(question)
 
-    def cpu_seconds(self) -> float:
-        return seconds_of_tree(self.server.pid)
+    def cpu_seconds(self, parents: dict[int, int] | None = None) -> float:
+        return seconds_of_tree(self.server.pid, parents=parents)
 
     def wal_bytes(self) -> None:
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.cpu_time import seconds_of_tree
+from bench.cpu_time import read_parents, seconds_of_tree
 from bench.driver_process import DriverProcess
 from bench.measure.store import Store
 
@@ -34,5 +34,6 @@ class Usage:
 
 def read_usage(store: Store, processes: Sequence[DriverProcess]) -> Usage:
     """Return what was used up to now. The peer's processes come first: they may soon end."""
-    worker_cpu = sum(seconds_of_tree(process.pid) for process in processes)
-    return Usage(store.cpu_seconds(), worker_cpu, store.wal_bytes())
+    parents = read_parents()
+    worker_cpu = sum(seconds_of_tree(process.pid, parents=parents) for process in processes)
+    return Usage(store.cpu_seconds(parents), worker_cpu, store.wal_bytes())

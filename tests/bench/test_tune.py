@@ -42,7 +42,7 @@ def record(*settings: Setting, peers: tuple[str, ...] = ("howdah",)) -> TuneReco
 
 def test_every_setting_is_measured_in_every_turn(databases: Databases) -> None:
     one_candidate = replace(HOWDAH, candidates={"drain_1": ({"concurrency": 20},)})
-    made = run([one_candidate], 2, 100, Postgres(databases.server_dsn), "the command")
+    made = run(one_candidate, 2, 100, Postgres(databases.server_dsn), "the command")
     assert [(setting.options, setting.used) for setting in made.settings] == [
         (HOWDAH.options, True),
         ({**HOWDAH.options, "concurrency": 20}, False),

@@ -20,7 +20,7 @@ PEER = Peer(
         "enqueue_bulk": Plan(10_000, every=3),
         "enqueue_single": Plan(2_000, every=3),
         "drain_1": Plan(10_000),
-        "drain_2": Plan(10_000, processes=2),
+        "drain_2": Plan(10_000, processes=2, every=3),
         "drain_sleep": Plan(10_000, options={"sleep_ms": 1}),
         "threads": Plan(10_000),
         "processes": Plan(10_000, processes=2, options={"threads": 1}),

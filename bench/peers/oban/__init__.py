@@ -21,7 +21,7 @@ PEER = Peer(
         "drain_1": Plan(5_000, every=3),
         "drain_2": Plan(5_000, processes=2, every=3),
         "drain_sleep": Plan(5_000, options={"sleep_ms": 1}),
-        "pickup": Plan(300),
+        "pickup": Plan(300, every=3),
     },
     unfinished=(
         "select count(*) from oban_jobs"

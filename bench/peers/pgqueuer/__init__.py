@@ -19,7 +19,7 @@ PEER = Peer(
         "enqueue_bulk": Plan(50_000),
         "enqueue_single": Plan(2_000),
         "drain_1": Plan(50_000),
-        "drain_2": Plan(50_000, processes=2),
+        "drain_2": Plan(50_000, processes=2, every=3),
         "drain_after_load": Plan(50_000),
         "drain_sleep": Plan(20_000, options={"sleep_ms": 1}),
         "threads": Plan(20_000, options={"run": "thread"}),

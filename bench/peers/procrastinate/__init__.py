@@ -22,7 +22,7 @@ PEER = Peer(
         "drain_2": Plan(2_000, processes=2, every=3),
         "drain_sleep": Plan(2_000, options={"sleep_ms": 1}),
         "threads": Plan(2_000, options={"run": "thread"}, every=3),
-        "pickup": Plan(300),
+        "pickup": Plan(300, every=3),
     },
     unfinished="select count(*) from procrastinate_jobs where status in ('todo', 'doing')",
     finished="select count(*) from procrastinate_jobs where status = 'succeeded'",

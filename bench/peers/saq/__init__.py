@@ -12,7 +12,7 @@ PEER = Peer(
     packages=("saq[redis]==0.26.4", "redis", "hiredis", "typing_extensions", "uvloop"),
     settings=(
         "redis-py with hiredis, uvloop; 50 enqueue calls at a time, as many as its limit of"
-        " concurrent operations is set to; worker concurrency 50, otherwise its defaults"
+        " concurrent operations is set to; worker concurrency 20, otherwise its defaults"
     ),
     keeps="the job, for 10 minutes",
     workloads={
@@ -25,10 +25,10 @@ PEER = Peer(
         "pickup": Plan(300),
     },
     unfinished=(("ZCARD", "saq:default:incomplete"),),
-    options={"concurrency": 50},
+    options={"concurrency": 20},
     candidates={
         "drain_1": (
-            *({"concurrency": number} for number in (10, 20, 100, 200)),
+            *({"concurrency": number} for number in (10, 50, 100, 200)),
             {"run": "thread"},
         ),
     },

@@ -8,7 +8,7 @@ the handler has lost its job. A handler in a thread cannot be stopped: this is h
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextvars import Context, ContextVar, copy_context
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -101,13 +101,6 @@ current: ContextVar[JobContext | None] = ContextVar("howdah_job", default=None)
 def current_job() -> JobContext | None:
     """Return the running job; None outside a handler."""
     return current.get()
-
-
-def context_with(job: JobContext) -> Context:
-    """Copy the context variables for code of this job, in a task or a thread of its own."""
-    context = copy_context()
-    context.run(current.set, job)
-    return context
 
 
 def lose(context: JobContext, why: str) -> None:

@@ -27,7 +27,7 @@ from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Ending, Fail, HandBack, Outcome, Release
 from howdah.run.attempt import Attempt
-from howdah.run.context import JobContext, context_with, current, lose
+from howdah.run.context import JobContext, current, lose
 from howdah.run.detach_task import detach
 from howdah.run.hooks import HookCalls
 from howdah.run.outcome_of import (
@@ -189,6 +189,7 @@ class Executor:
 
     async def _run(self, attempt: Attempt) -> None:
         attempt.entered = True
+        current.set(attempt.context)
         claim = attempt.claim
         handler = attempt.handler
         outcome: Outcome | None
@@ -251,7 +252,6 @@ class Executor:
 
         async def run() -> None:
             attempt.entered = True
-            current.set(attempt.context)
             try:
                 await tracing.running(attempt.claim, partial(self._run, attempt))
             except BaseException as error:
@@ -297,7 +297,8 @@ class Executor:
 
     def _submit(self, attempt: Attempt, arguments: Any) -> Call:
         function = attempt.handler.call
-        context = context_with(attempt.context)
+        context = copy_context()  # so that the thread sees the context variables of the attempt
+        context.run(current.set, attempt.context)
         return self._threads.submit(lambda: context.run(function, arguments, attempt.context))
 
     def _note_room(self) -> None:

@@ -18,7 +18,7 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from howdah.run.attempt import Attempt
-from howdah.run.context import context_with, current
+from howdah.run.context import current
 
 
 class SharedTask:
@@ -44,8 +44,7 @@ class SharedTask:
             self._loop.call_soon(self._end_first_step, context=self._empty_context)
 
     def _start_alone(self, attempt: Attempt) -> None:
-        context = context_with(attempt.context)
-        attempt.task = self._loop.create_task(self._run(attempt), context=context)
+        attempt.task = self._loop.create_task(self._run(attempt))
 
     async def _run_queue(self, first_step: object) -> None:
         """Run the attempts of the queue, until one of them waits or changes this task."""
@@ -56,7 +55,7 @@ class SharedTask:
             if attempt.ended:  # stopped before it began
                 continue
             attempt.task = task
-            current.set(attempt.context)
+            current.set(attempt.context)  # as `_run` does: that must not count as a change
             before = copy_context()
             await self._run(attempt)
             if self._first_step is not first_step:  # it has waited

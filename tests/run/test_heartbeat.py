@@ -172,7 +172,9 @@ async def test_missed_beats_are_logged_more_and_more_rarely(
     with caplog.at_level(logging.WARNING, logger="howdah.beat"), away(databases, dsn):
         await eventually(lambda: "missed=8 " in caplog.text, "eight beats are missed")
     await heartbeat.stop()
-    assert re.findall(r"missed=(\d+)", caplog.text)[:4] == ["1", "2", "4", "8"]
+    # a beat at once after the first miss may succeed, while the database is being renamed
+    _, _, last_row = caplog.text.rpartition("missed=1 ")
+    assert re.findall(r"missed=(\d+)", last_row)[:3] == ["2", "4", "8"]
 
 
 async def test_a_heartbeat_that_is_stopped_before_its_thread_began_ends(queue: Queue) -> None:

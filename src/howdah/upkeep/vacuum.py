@@ -14,6 +14,7 @@ so it may take a smaller part of the time. A worker that may not vacuum leaves i
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 
 from howdah.errors import HowdahError
@@ -80,7 +81,9 @@ class Vacuum:
             self.tasks.clear()
         now = time.monotonic()
         helped = after is not None and after.dead_rows < before.dead_rows / 2
-        self._not_before = now + (now - began) / (SHARE if helped else HELD_SHARE)
+        # one that truncates takes long because it waits, and the next one is due by then
+        share = HELD_SHARE if not helped else math.inf if truncate else SHARE
+        self._not_before = now + (now - began) / share
         # wait for a transaction only once: something else, such as a replica, may hold the rows
         waited = self._waits_for is not None
         self._waits_for = None if helped or waited or after is None else after.oldest_snapshot

@@ -63,7 +63,8 @@ with (
     fillfactor = 45,
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 5000,
-    autovacuum_vacuum_cost_delay = 0
+    autovacuum_vacuum_cost_delay = 0,
+    vacuum_truncate = off  -- it would block the verbs for up to 5 s; upkeep asks for it where it is worth it
 );
 
 -- `~priority` (called rank) sorts the highest priority first in ascending order and cannot overflow, so one

@@ -1,6 +1,8 @@
 """Run: run the handlers of claimed jobs, and turn how they end into outcomes.
 
 executor.py           starts attempts, and ends them in time
+attempt.py            one running job
+shared_task.py        runs attempts in tasks, those that never wait in one
 context.py            the running job, for its handler
 outcome_of.py         the outcome of what a handler returned or raised
 thread_pool.py        plain functions in threads

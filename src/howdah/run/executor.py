@@ -26,6 +26,7 @@ from howdah.handler import Handler, PayloadMismatch
 from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Ending, Fail, HandBack, Outcome, Release
+from howdah.run.attempt import Attempt
 from howdah.run.context import JobContext, current, lose
 from howdah.run.detach_task import detach
 from howdah.run.hooks import HookCalls
@@ -38,6 +39,7 @@ from howdah.run.outcome_of import (
 )
 from howdah.run.process.runner import ProcessRunner
 from howdah.run.reports import Reports
+from howdah.run.shared_task import SharedTask
 from howdah.run.thread_pool import Call, ThreadPool
 from howdah.safe_logging import log_named
 from howdah.text.reasons import describe, reason_of
@@ -48,39 +50,6 @@ _log = log_named("howdah.run")
 SLOW = 0.1  # seconds: an attempt that took longer is remembered after its end
 JUST_NOW = 1.0  # seconds for which it is remembered
 CLEANUP = 5.0  # seconds that a cancelled handler gets to end
-
-
-class Attempt:
-    """One running job."""
-
-    __slots__ = (
-        "began",
-        "claim",
-        "context",
-        "ended",
-        "entered",
-        "handler",
-        "in_thread",
-        "lost",
-        "released",
-        "started",
-        "task",
-        "timed_out",
-    )
-
-    def __init__(self, claim: Claim, handler: Handler, context: JobContext) -> None:
-        self.claim: Claim = claim
-        self.handler: Handler = handler
-        self.context: JobContext = context
-        self.began: float = time.monotonic()
-        self.started: bool = False  # whether the database knows that it runs
-        self.lost: bool = False
-        self.released: bool = False
-        self.in_thread: bool = False  # whether it uses one of the threads
-        self.timed_out: bool = False
-        self.ended: bool = False  # whether its outcome is decided; its code may still run
-        self.entered: bool = False  # whether its task has begun
-        self.task: asyncio.Future[Any] | None = None  # done when it has ended; can be cancelled
 
 
 class Executor:
@@ -105,6 +74,7 @@ class Executor:
         self._room_noted = False  # whether `in_hand.on_room` is about to be called
         self._going_on: set[asyncio.Future[Any]] = set()  # abandoned tasks
         self._slow: deque[tuple[str, float, float]] = deque(maxlen=20)  # type, began, ended
+        self._shared_task = SharedTask(self._run)
         self._threads = ThreadPool(in_hand.thread_limit)
         self._processes = ProcessRunner(processes, reports)
         self._loop = asyncio.get_running_loop()
@@ -144,7 +114,7 @@ class Executor:
         elif handler.thread_without_timeout:
             self._start_in_thread(attempt)
         else:
-            attempt.task = self._loop.create_task(self._run(attempt))
+            self._shared_task.start(attempt)
 
     def not_started(self, for_seconds: float) -> list[tuple[Claim, float]]:
         """Return attempts that have run for so long that the database should know, once each."""
@@ -184,9 +154,9 @@ class Executor:
             self._abandon_task(attempt)
 
     def _cancel(self, attempt: Attempt) -> None:
-        assert attempt.task is not None
-        attempt.task.cancel()
-        if not attempt.entered:  # a task that is cancelled before its first step never runs
+        if attempt.task is not None:
+            attempt.task.cancel()
+        if not attempt.entered:  # and never will: a task cancelled before its first step never runs
             self._end(attempt, self._stopped(attempt))
         else:
             self._loop.call_later(CLEANUP, self._abandon_task, attempt)
@@ -200,6 +170,9 @@ class Executor:
                 self._running and not stop_now.is_set() and (left := until - time.monotonic()) > 0
             ):
                 tasks = [a.task for a in self._running.values() if a.task is not None]
+                if len(tasks) < len(self._running):  # the others begin at once
+                    await asyncio.sleep(0)
+                    continue
                 await asyncio.wait(
                     [*tasks, stopped], timeout=left, return_when=asyncio.FIRST_COMPLETED
                 )

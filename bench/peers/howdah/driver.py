@@ -92,24 +92,26 @@ async def _claim_and_complete(
     connection: asyncpg.Connection[asyncpg.Record], worker_id: str
 ) -> None:
     # imported here: the other verbs use public names only, so they run with older commits
-    from howdah.claim.line import Line
+    from howdah.claim.line import Line, Scan
     from howdah.job import Claim
 
     line = Line([handle.name])
+    scan = line.next_scan(time.monotonic())
     while True:
-        now = time.monotonic()
-        scan = line.next_scan(now)
+        began = time.monotonic()
         rows = await connection.fetch(CLAIM, worker_id, CLAIM_BATCH, *scan.ranges)
-        if not rows:
-            if scan.whole:
-                return
-            line.rescan_soon()
-            continue
-        claims = [Claim(*row) for row in rows]
-        line.scanned(scan, claims, CLAIM_BATCH, time.monotonic() - now, time.monotonic())
-        ids, attempts = [claim.id for claim in claims], [claim.attempt for claim in claims]
-        ran = [timedelta()] * len(rows)
-        await connection.fetch(COMPLETE, worker_id, ids, attempts, None, ran)
+        if rows:
+            claims = [Claim(*row) for row in rows]
+            now = time.monotonic()
+            line.scanned(scan, claims, CLAIM_BATCH, now - began, now)
+            ids, attempts = [claim.id for claim in claims], [claim.attempt for claim in claims]
+            ran = [timedelta()] * len(rows)
+            await connection.fetch(COMPLETE, worker_id, ids, attempts, None, ran)
+            scan = line.next_scan(now)
+        elif scan.whole:
+            return
+        else:
+            scan = Scan(line.whole(), whole=True)
 
 
 if __name__ == "__main__":

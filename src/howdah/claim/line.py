@@ -51,9 +51,9 @@ class Overlap:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+        self.seconds: float = seconds
         self.marks: Marks = {}
-        self.due_at = 0.0
+        self.due_at: float = 0.0
         self._next: Marks = {}
         self._next_at = -math.inf
 

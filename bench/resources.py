@@ -116,7 +116,7 @@ def _outcome(timing: Timing, problem: str | None) -> str:
     if problem is not None:
         return f"does not count: {problem}"
     cost = _usage_per_job(timing)
-    cpu = f"{cost.get('server_cpu_us', 0):8.1f} + {cost.get('worker_cpu_us', 0):.1f} µs"
+    cpu = f"{cost['server_cpu_us']:8.1f} + {cost['worker_cpu_us']:.1f} µs" if cost else ""
     if timing.pickups_ms:
         return f"{sorted(timing.pickups_ms)[len(timing.pickups_ms) // 2]:10.2f} ms    {cpu}"
     return f"{timing.jobs / timing.seconds:10,.0f} jobs/s{cpu}"

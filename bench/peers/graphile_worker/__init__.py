@@ -11,7 +11,7 @@ PEER = Peer(
     store="postgres",
     packages=("graphile-worker@0.18.0", "pg@8"),
     settings=(
-        "addJobs 5,000 per call; concurrentJobs 500, localQueue.size 5,000,"
+        "addJobs 5,000 per call; concurrentJobs 100, localQueue.size 5,000,"
         " completeJobBatchDelay 0, failJobBatchDelay 0, preparedStatements"
     ),
     keeps="nothing: the row is deleted",
@@ -26,7 +26,7 @@ PEER = Peer(
     },
     unfinished="select count(*) from graphile_worker._private_jobs",
     options={
-        "concurrent_jobs": 500,
+        "concurrent_jobs": 100,
         "local_queue": 5000,
         "complete_delay_ms": 0,
         "enqueue_batch": 5000,
@@ -35,7 +35,7 @@ PEER = Peer(
         "drain_1": (
             {"concurrent_jobs": 24, "local_queue": 2000},
             {"concurrent_jobs": 100, "local_queue": 2000},
-            {"concurrent_jobs": 100, "local_queue": 5000},
+            {"concurrent_jobs": 500, "local_queue": 5000},
             {"concurrent_jobs": 1000, "local_queue": 10_000},
             {"complete_delay_ms": 5},
         ),

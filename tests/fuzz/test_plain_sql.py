@@ -60,6 +60,7 @@ EDGES: dict[str, list[str]] = {
     "current_stage": TEXTS,
     "events_count": INTEGERS,
     "worker_id": TEXTS,
+    "held_by": TEXTS,
     "claimed_at": INSTANTS,
     "created_at": INSTANTS,
     "started_at": INSTANTS,

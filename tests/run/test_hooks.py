@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -28,6 +29,8 @@ from howdah import (
     State,
 )
 from howdah.client.sync import SyncQueue
+from howdah.job import Claim
+from howdah.outcomes import Ending
 from howdah.run import hooks
 from tests.run import process_jobs
 from tests.support.waiting import eventually
@@ -406,3 +409,23 @@ async def test_the_recipe_for_sentry_reports_the_exception(
     by_type = {tags["job_type"]: report for tags, report in sent}
     assert by_type["broken"] is error
     assert str(by_type["slow"]).startswith("slow: timed out")
+
+
+async def test_an_attempt_that_begins_early_starts_after_the_end_of_the_one_before() -> None:
+    """The retry is in line before the answer comes that the failed attempt is stored."""
+    order: list[tuple[str, int]] = []
+    registered = hooks.Hooks()
+    registered.add("start", lambda attempt: order.append(("start", attempt.attempt)))
+    registered.add("end", lambda attempt: order.append(("end", attempt.attempt)))
+    calls = hooks.HookCalls(registered)
+    id = uuid4()
+    first, second = (Claim(id, "mail", 100, "{}", n, 3, 0.0, 0.0, 0.0) for n in (1, 2))
+    error = ValueError("no")
+    calls.started(first)
+    calls.raised(first, error)
+    calls.started(second)
+    ending = Ending(first, Retry(error), began=0.0, ended=1.0)
+    calls.settled([ending], {id: State.PENDING})
+    await calls.done()
+    assert order == [("start", 1), ("end", 1), ("start", 2)]
+    await calls.close(asyncio.Event())

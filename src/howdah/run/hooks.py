@@ -125,6 +125,7 @@ class HookCalls:
         self._busy: dict[int, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()  # of async hooks, also after their timeout
         self._raised: dict[tuple[UUID, int], BaseException] = {}
+        self._started_early: dict[tuple[UUID, int], Claim] = {}  # by the attempt before
         self._waiting = 0
         self._dropped = 0
         self._idle = asyncio.Event()
@@ -136,8 +137,13 @@ class HookCalls:
     # ── attempts ──────────────────────────────────────────────────────────────────────────
 
     def started(self, claim: Claim) -> None:
-        """Call the start hooks of an attempt."""
-        if self._start:
+        """Call the start hooks of an attempt; those of the end of the one before come first.
+
+        A retry may begin here before the answer comes that the failed attempt is stored.
+        """
+        if (before := (claim.id, claim.attempt - 1)) in self._raised:
+            self._started_early[before] = claim
+        elif self._start:
             self._call("start", self._start, claim, AttemptStart(**_about(claim)))
 
     def raised(self, claim: Claim, error: BaseException) -> None:
@@ -151,6 +157,7 @@ class HookCalls:
         seconds = max(0.0, time.monotonic() - began)
         end = AttemptEnd(**_about(claim), outcome="lost", seconds=seconds)
         self._call("end", self._end, claim, end)
+        self._start_next(claim)
 
     def settled(self, endings: Sequence[Ending], moved: Mapping[UUID, State | None]) -> None:
         """Call the hooks of stored endings; `moved` has the new state of each job."""
@@ -168,6 +175,12 @@ class HookCalls:
                 self._call("retry", self._retry, claim, end)
             elif end.outcome == "failed":
                 self._call("failure", self._failure, claim, end)
+            self._start_next(claim)
+
+    def _start_next(self, ended: Claim) -> None:
+        """Call the start hooks of the next attempt, if it has begun already."""
+        if (claim := self._started_early.pop((ended.id, ended.attempt), None)) is not None:
+            self.started(claim)
 
     # ── calling ───────────────────────────────────────────────────────────────────────────
 

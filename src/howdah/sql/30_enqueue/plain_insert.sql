@@ -33,7 +33,9 @@ begin
     ));
 
     update howdah.jobs_live as j set held_by = j.worker_id
-    where j.id = any (array(select id from inserted where status in ('claimed', 'running')));
+    where j.id = any (array(
+        select id from inserted
+        where status in ('pending', 'claimed', 'running') and held_by is distinct from worker_id));
 
     if exists (select from howdah.job_types as t where t.priority <> 100 or t.max_attempts <> 3) then
         update howdah.jobs_live as j

@@ -34,7 +34,7 @@ async def test_markup_in_types_errors_stages_and_workers_stays_text(queue: Queue
         await gate.entered.wait()
         await view.refresh_until(f"waits is paused ({MARKUP}\\x1b[2J", f" {MARKUP[:25]}")
         await view.press("2")
-        await view.refresh_until(MARKUP[:20])
+        await view.refresh_until(MARKUP[:20], "30%")  # the row: a claimed job is listed soon after
         for key in ("c", "p"):
             await view.press(key)
             await view.wait_for(f"the type {MARKUP}" if key == "c" else f"Pause {MARKUP}?")

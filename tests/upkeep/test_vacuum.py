@@ -168,3 +168,25 @@ async def test_a_worker_that_may_not_vacuum_leaves_it_to_autovacuum(databases: D
             vacuum = Vacuum(queue.store)
             await vacuum.start_if_due()
             assert vacuum.tasks == []
+
+
+async def test_a_worker_with_one_connection_goes_on_meanwhile(queue: Queue, dsn: str) -> None:
+    await make_dead_rows(queue, 50_000)
+    name = await queue.store.fetchval("select current_database()")
+    for slow in ("vacuum_cost_delay = 100", "vacuum_cost_limit = 1"):
+        await queue.store.fetch(f"alter database {name} set {slow}")
+    async with Queue(dsn, connections=1) as single, asyncio.timeout(20):
+        vacuum = Vacuum(single.store)
+        await vacuum.start_if_due()
+        (task,) = vacuum.tasks
+
+        async def vacuuming() -> bool:
+            return await queue.store.fetchval(
+                "select exists (select from pg_stat_progress_vacuum "
+                "where datname = current_database())"
+            )
+
+        await eventually(vacuuming)
+        assert await single.counts() == {}
+        assert not task.done()
+        await vacuum.stop()

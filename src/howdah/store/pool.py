@@ -137,7 +137,7 @@ class Pool:
         while self._wake_waiter(None):
             pass  # each waiter sees that the pool is closed
         idle, self._idle = self._idle, []
-        await asyncio.gather(*(_close_connection(connection) for connection, _ in idle))
+        await asyncio.gather(*(close_connection(connection) for connection, _ in idle))
         for _ in idle:
             self._count_closed()
 
@@ -216,6 +216,7 @@ def _socket_of(connection: Connection) -> socket:
     return transport.get_extra_info("socket")  # pyright: ignore
 
 
-async def _close_connection(connection: Connection) -> None:
+async def close_connection(connection: Connection) -> None:
+    """Close a connection in order, but do not wait for long."""
     with suppress(*CONNECTION_ERRORS):
         await connection.close(timeout=CLOSE_TIMEOUT)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from howdah.states import State
+from howdah.store.pool import close_connection
 from howdah.store.store import Store, fetch_ids
 
 VACUUM_TIMEOUT = 600.0  # seconds
@@ -105,8 +106,13 @@ async def vacuum(store: Store, *, truncate: bool) -> None:
     To truncate, VACUUM waits up to 5 s for a moment in which nobody uses the table.
     """
     statement = f"vacuum (skip_locked, truncate {truncate}) howdah.jobs_live"
-    async with store.acquire() as connection:
+    connection = await store.connect()  # not of the pool: it may have no other, and this takes long
+    try:
         await connection.execute(statement, timeout=VACUUM_TIMEOUT)
+    except Exception as error:
+        store.raise_translated(error)
+    finally:
+        await close_connection(connection)
 
 
 async def prune(store: Store, keep: timedelta | None = None) -> list[str]:

@@ -67,7 +67,7 @@ async def test_a_row_shows_the_state_and_progress_of_a_job(
     due = await queue.enqueue("later", {}, delay=timedelta(hours=3), priority=77)
     handle = await paint.enqueue(room="hall")
     async with queue.worker(worker_id="w"):
-        await eventually(lambda: _has_progress(queue, handle.id))
+        await eventually(lambda: _runs_with_progress(queue, handle.id))
         listed = (await client.get("/jobs")).text
         at_work.set()
     html = {
@@ -92,8 +92,10 @@ async def test_a_row_shows_the_state_and_progress_of_a_job(
     assert failed_row["Created"].endswith("ago")
 
 
-async def _has_progress(queue: Queue, id: UUID) -> bool:
-    return (await queue.get(id)).progress == 40
+async def _runs_with_progress(queue: Queue, id: UUID) -> bool:
+    """Whether both were written: `start` and progress are two statements of a flush."""
+    job = await queue.get(id)
+    return job.progress == 40 and job.status is State.RUNNING
 
 
 def _head(html: str) -> str:

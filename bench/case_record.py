@@ -1,4 +1,4 @@
-"""Case record: the results of adverse/, growth/, memory.py, delays.py and dashboard.py.
+"""Case record: the results of a run of cases.
 
 Comes after   cases.py, which runs the cases
 Comes before  line_chart.py and limits.py, which show the results

@@ -3,9 +3,9 @@
 Comes after   testbed.py, in which a case measures
 Comes before  case_record.py, which holds the results
 
-Shared by adverse/, growth/, memory.py, delays.py and dashboard.py. The record is written after
-every case, so that an interrupted run keeps its results. A full run is kept in bench/records/, a
-shortened one in .bench/records/.
+Shared by adverse/, growth/, memory.py, upkeep_delays.py and observe_dashboard.py. The record is
+written after every case, so that an interrupted run keeps its results. A full run is kept in
+bench/records/, a shortened one in .bench/records/.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Testbed: a database with howdah installed, and the processes that a case starts in it.
 
-Comes before  cases.py, adverse/, growth/, memory.py, delays.py and dashboard.py
+Comes before  cases.py, adverse/, growth/, memory.py, upkeep_delays.py, observe_dashboard.py
 Beside        case_driver.py, which runs in those processes
 
 A drain is timed as in measure/run.py, and counts only if every job ran once. The number of

@@ -32,7 +32,7 @@ BOOT = (
 
 
 class ChildProcess:
-    """A Python process that runs child.py, the pipe to it, and its inbox."""
+    """A Python process that runs child_main.py, the pipe to it, and its inbox."""
 
     def __init__(self, readable: Callable[[], None], dead: Callable[[], None]) -> None:
         """Start it; tells when there is something to read, and when it is dead."""

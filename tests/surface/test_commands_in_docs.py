@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.surface.pages import blocks, by_name, pages, spans, text
 
 REFERENCE = Path("docs/reference/cli.md")
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
+MODULE = re.compile(r"python -m (\w[\w.]*)")
 CALL = re.compile(r"^(?:[A-Z_]+=\S* )*howdah(?: |$)(.*)")
 
 # Options of other programs that pages name by themselves, each with its program.
@@ -161,3 +163,15 @@ def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
     )
     named = {target for match in typed if match for target in match[1].split()}
     assert named - TARGETS == set()
+
+
+@pytest.mark.parametrize("page", pages(), ids=by_name)
+def test_every_module_that_a_page_runs_exists(page: Path) -> None:
+    modules = MODULE.findall(text(page))
+    assert [name for name in modules if importlib.util.find_spec(name) is None] == []
+
+
+def test_the_pages_name_the_port_of_the_dashboard() -> None:
+    (port,) = (option for option in howdah.commands["web"].params if option.name == "port")
+    named = {number for page in pages() for number in re.findall(r"localhost:(\d+)", text(page))}
+    assert named == {str(port.default)}

@@ -162,7 +162,7 @@ class Worker:
     async def _first_beat(self, parts: WorkerParts) -> bool:
         """Beat for the first time, however long the database is away; False when stopped.
 
-        Raises an error that waiting cannot heal: a wrong password, a schema of another version,
+        Raises an error that no retry can fix: a wrong password, a schema of another version,
         a role without the rights of a worker.
         """
         pause = GrowingPause(0.1, 5.0)
@@ -196,7 +196,7 @@ class Worker:
         self._tasks.append(task)
 
     def _loop_ended(self, task: asyncio.Task[None]) -> None:
-        """Stop the worker if one of its loops broke: waiting cannot heal that."""
+        """Stop the worker if one of its loops broke: no retry can fix that."""
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("worker.broken id=%s error=%s", self.id, error)
             self._failure = self._failure or error
@@ -207,12 +207,12 @@ class Worker:
                 self._parts.claim_loop.idle.set()
 
     async def run(self) -> None:
-        """Work until `shut_down` is called, or until an error that waiting cannot heal."""
+        """Work until `shut_down` is called, or until an error that no retry can fix."""
         async with self:
             await self.stopping()
 
     async def stopping(self) -> None:
-        """Wait until `shut_down` is called, or until an error that waiting cannot heal."""
+        """Wait until `shut_down` is called, or until an error that no retry can fix."""
         await self._stopping.wait()
 
     async def run_until_idle(self) -> None:

@@ -96,7 +96,7 @@ def test_with_slow_claims_more_jobs_are_held_for_longer_up_to_a_limit() -> None:
 
 
 def test_the_age_of_a_held_job_counts_from_its_own_claim() -> None:
-    """Otherwise a buffer that is never empty would hand back every job."""
+    """Otherwise a buffer that is never empty would release every job."""
     buffer = fast_buffer()
     buffer.put(claims(100, 100), now=1.0)
     buffer.put(claims(30, 30), now=1.0 + HOLD / 2)

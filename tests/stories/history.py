@@ -102,7 +102,7 @@ class Fault:
 
     name: str
     began: float
-    healed: float
+    ended: float
     silences: frozenset[int] = frozenset()  # processes whose worker may be given up
     kills: frozenset[int] = frozenset()  # processes that the fault killed
     silences_all: bool = False  # no process could reach the server
@@ -126,13 +126,13 @@ class History:
         return any(
             (fault.silences_all or pid in fault.silences | fault.kills)
             and fault.began <= at
-            and (pid in fault.kills or at <= fault.healed + 3 * lease)
+            and (pid in fault.kills or at <= fault.ended + 3 * lease)
             for fault in self.faults
         )
 
     def crashed_around(self, at: float) -> bool:
         """Whether the server crashed soon after, so that an answered claim may be lost."""
-        return any(fault.crash and fault.began - 2 <= at <= fault.healed for fault in self.faults)
+        return any(fault.crash and fault.began - 2 <= at <= fault.ended for fault in self.faults)
 
 
 def read(folder: Path, faults: Iterable[Fault] = ()) -> History:

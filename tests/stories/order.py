@@ -69,5 +69,5 @@ def _claims(result: StoryResult) -> Iterator[Move]:
 
 def _no_fault(result: StoryResult, at: float) -> bool:
     return not any(
-        fault.began - MARGIN <= at <= fault.healed + result.lease for fault in result.history.faults
+        fault.began - MARGIN <= at <= fault.ended + result.lease for fault in result.history.faults
     )

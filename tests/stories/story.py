@@ -82,20 +82,20 @@ class Story:
         under_way = self.value(f"select count(*) from howdah.jobs where {LIVE}")
         fault = inject(self)
         self._faults.append(fault)
-        healed_at = self.value("select clock_timestamp()")
+        ended_at = self.value("select clock_timestamp()")
         resumed = self._probe(fault)
         self.wait(
             f"everything older than the end of {fault.name} is done",
             f"select not exists (select from howdah.jobs where {LIVE} and created_at < %s)",
-            healed_at,
+            ended_at,
         )
         self.fleet.assert_all_alive()
         outcome = FaultOutcome(
             fault.name,
-            seconds=fault.healed - fault.began,
+            seconds=fault.ended - fault.began,
             under_way=under_way,
             resumed=resumed,
-            caught_up=time.monotonic() - fault.healed,
+            caught_up=time.monotonic() - fault.ended,
         )
         self.outcomes.append(outcome)
         return outcome
@@ -117,7 +117,7 @@ class Story:
             "select status = 'completed' from howdah.jobs where id = %s",
             self.enqueue("slow", seconds=0),
         )
-        return time.monotonic() - fault.healed
+        return time.monotonic() - fault.ended
 
     def start_long_jobs(self, seconds: float) -> None:
         """Give every worker jobs that run so long, and wait until they run."""

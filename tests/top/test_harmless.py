@@ -1,4 +1,4 @@
-"""Text from the database is view as it is written: never markup, never an escape sequence."""
+"""Text from the database is shown as it is written: never markup, never an escape sequence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """howdah worker: run the jobs of a queue until a signal or a drain stops it.
 
-The first SIGTERM or Ctrl-C lets running jobs end within the grace period; a second one hands them
-back at once. In both cases no job is lost, and the exit code is 0. Handlers cannot keep the
+The first SIGTERM or Ctrl-C lets running jobs end within the grace period; a second one releases
+them at once. In both cases no job is lost, and the exit code is 0. Handlers cannot keep the
 process alive: see forced_exit.py.
 """
 

@@ -217,11 +217,11 @@ class SyncWorker:
         portal.run(self.asynchronous.start())
 
     def run(self) -> None:
-        """Work until `shut_down` is called, or until an error that waiting cannot heal."""
+        """Work until `shut_down` is called, or until an error that no retry can fix."""
         portal.run(self.asynchronous.run())
 
     def stopping(self) -> None:
-        """Wait until `shut_down` is called, or until an error that waiting cannot heal."""
+        """Wait until `shut_down` is called, or until an error that no retry can fix."""
         portal.run(self.asynchronous.stopping())
 
     def run_until_idle(self) -> None:

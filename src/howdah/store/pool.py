@@ -113,7 +113,7 @@ class Pool:
         await anext(self._loop_end)
 
     def abandon(self) -> None:
-        """Close the sockets without a farewell: the loop is closed, so nothing can be awaited."""
+        """Close the sockets at once: the loop is closed, so nothing can be awaited."""
         self._closed = True
         for connection, _ in self._idle:
             with suppress(Exception):

@@ -124,7 +124,7 @@ def dashboard(
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncGenerator[None]:
-    """Hand back a running bulk job when the app stops. A mounted app never runs this."""
+    """Release a running bulk job when the app stops. A mounted app never runs this."""
     try:
         yield
     finally:

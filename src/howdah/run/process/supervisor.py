@@ -178,7 +178,7 @@ class Supervisor:
             first.stopped = first.refused
 
     def _retire(self) -> None:
-        """Kill the child as soon as that stops no innocent job."""
+        """Kill the child as soon as that stops no other job."""
         self._take_back()
         if not self._tasks:
             self.kill()

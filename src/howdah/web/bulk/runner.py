@@ -61,7 +61,7 @@ class BulkRunner:
             self.start()
 
     async def stop(self) -> None:
-        """Hand back the running job and stop."""
+        """Release the running job and stop."""
         task, self._task = self._task, None
         if task is not None and not task.done():
             task.cancel()

@@ -61,10 +61,10 @@ def seconds_of_tree(
 
 
 def _tree(root: int, parents: dict[int, int]) -> list[int]:
-    found = [root]
-    for parent in found:  # grows while it is read
-        found += [pid for pid, its_parent in parents.items() if its_parent == parent]
-    return found
+    pids = [root]
+    for parent in pids:  # grows while it is read
+        pids += [pid for pid, its_parent in parents.items() if its_parent == parent]
+    return pids
 
 
 def children_of(parent: int) -> list[int]:
@@ -73,10 +73,10 @@ def children_of(parent: int) -> list[int]:
 
 def read_parents() -> dict[int, int]:
     """Return the parent of every process on this machine."""
-    fields = {
+    stats = {
         int(path.parent.name): _stat_fields(path) for path in Path("/proc").glob("[0-9]*/stat")
     }
-    return {pid: int(found[1]) for pid, found in fields.items() if found}
+    return {pid: int(fields[1]) for pid, fields in stats.items() if fields}
 
 
 def seconds_of(pid: int, *, with_ended: bool = False) -> float:

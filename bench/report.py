@@ -134,8 +134,8 @@ def _cost_table(record: Record, aggregates: Aggregates, costs: list[str]) -> str
 
 
 def cost_cell(aggregates: Aggregates, peer: str, workload: str, costs: list[str]) -> str:
-    found = [aggregates.get((peer, per_job(workload, cost))) for cost in costs]
-    values = [_number(cost.median) for cost in found if cost is not None]
+    measured = [aggregates.get((peer, per_job(workload, cost))) for cost in costs]
+    values = [_number(cost.median) for cost in measured if cost is not None]
     return " + ".join(values) if len(values) == len(costs) else "-"
 
 

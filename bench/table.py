@@ -66,12 +66,12 @@ def _multiples(record: Record) -> str:
     """Say how much faster howdah drains than some peers, where enough turns were measured."""
     by_turn = results(record.measurements)
     multiples = {peer: multiple(by_turn, peer, "drain_1") for peer in COMPARED}
-    found = [
+    sentences = [
         f"{shown} {record.peers[peer].title}'s" for peer, shown in multiples.items() if "(" in shown
     ]
-    if not found:
+    if not sentences:
         return ""
-    return f"howdah's drain by one process, with its 95 % interval: {', '.join(found)}.\n\n"
+    return f"howdah's drain by one process, with its 95 % interval: {', '.join(sentences)}.\n\n"
 
 
 def _name(record: Record, peer: str) -> str:

@@ -70,12 +70,12 @@ def best(name: str, among: Callable[[Peer], bool]) -> Value:
     """Return the best peer's results: the peer with the highest rate or the shortest time."""
 
     def value(results: Results) -> Series | None:
-        found = [
+        candidates = [
             results[peer.name, name]
             for peer in PEERS.values()
             if not peer.is_howdah and among(peer) and (peer.name, name) in results
         ]
-        return _best(found, shortest=name.startswith("pickup"))
+        return _best(candidates, shortest=name.startswith("pickup"))
 
     return value
 
@@ -96,9 +96,9 @@ def better(peer: str, workloads: Iterable[str], cost: str | None = None) -> Valu
     return value
 
 
-def _best(found: list[Series], *, shortest: bool) -> Series | None:
+def _best(candidates: list[Series], *, shortest: bool) -> Series | None:
     choose = min if shortest else max
-    return choose(found, key=lambda series: statistics.median(series.values()), default=None)
+    return choose(candidates, key=lambda series: statistics.median(series.values()), default=None)
 
 
 def any_peer(peer: Peer) -> bool:

@@ -51,8 +51,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        found = aggregate(self.measurements).get((self.peer, self.workload))
-        return found.median if found else 0.0
+        measured = aggregate(self.measurements).get((self.peer, self.workload))
+        return measured.median if measured else 0.0
 
 
 class TuneRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,11 +194,11 @@ def text(setting: Setting, group: list[Setting]) -> str:
     """Name the options of a setting, without those that are the same in the whole group."""
     varying = [
         name
-        for name in dict.fromkeys(name for one in group for name in one.options)
-        if any(one.options.get(name) != setting.options.get(name) for one in group)
+        for name in dict.fromkeys(name for other in group for name in other.options)
+        if any(other.options.get(name) != setting.options.get(name) for other in group)
     ]
-    found = [f"{name} {setting.options[name]}" for name in varying if name in setting.options]
-    return ", ".join(found) or "defaults"
+    named = [f"{name} {setting.options[name]}" for name in varying if name in setting.options]
+    return ", ".join(named) or "defaults"
 
 
 def _rows(group: list[Setting]) -> str:

@@ -61,11 +61,11 @@ def test_the_cost_of_a_job_and_the_multiple_are_shown_where_they_were_measured(
 def test_drains_of_an_older_record_are_said_to_begin_after_the_load(
     tmp_path: Path, readme: Path
 ) -> None:
-    for quiet, said in ((True, False), (False, True)):
+    for quiet, noted in ((True, False), (False, True)):
         record = msgspec.structs.replace(sample(*rates("howdah", "drain_1", 9)), quiet=quiet)
         write(record, tmp_path / "records" / "2025-01-02-peers")
         main([], readme, tmp_path / "records")
-        assert ("straight after the load" in readme.read_text()) is said
+        assert ("straight after the load" in readme.read_text()) is noted
 
 
 def test_writing_twice_changes_nothing(records: Path, readme: Path) -> None:

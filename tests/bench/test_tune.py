@@ -62,11 +62,11 @@ def test_the_fastest_setting_is_first_and_the_used_one_is_marked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "said"), [(301, "uses the fastest"), (295, "one as fast"), (280, "**")]
+    ("rate", "sentence"), [(301, "uses the fastest"), (295, "one as fast"), (280, "**")]
 )
-def test_a_setting_that_is_nearly_as_fast_is_good_enough(rate: float, said: str) -> None:
+def test_a_setting_that_is_nearly_as_fast_is_good_enough(rate: float, sentence: str) -> None:
     (group,) = record(setting(rate, used=True), setting(300, concurrency=50)).groups()
-    assert said in verdict(group)
+    assert sentence in verdict(group)
 
 
 def test_only_the_options_that_differ_are_shown() -> None:

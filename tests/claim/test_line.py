@@ -120,10 +120,10 @@ def test_a_late_commit_is_found_by_the_first_scan_that_looks_back_far_enough() -
         n, now = 51, 100.0
         while True:
             now += step
-            found = covering(line.next_scan(now), key(49))
+            ranges = covering(line.next_scan(now), key(49))
             scan(line, now, key(n))
             n += 1
-            if now >= committed and found:
+            if now >= committed and ranges:
                 break
             assert now < committed + 2 * seconds, "an overlap of this length finds it"
 

@@ -67,12 +67,12 @@ async def test_every_string_of_a_job_in_python(canary_dsn: str, text: str) -> No
     async with Queue(canary_dsn) as queue:
 
         @queue.job(name=name)
-        async def live(ctx: JobContext, said: Any) -> Any:
+        async def live(ctx: JobContext, value: Any) -> Any:
             await ctx.progress(50, text)
             await ctx.emit(text, {text: text})
             return {text: [text]}
 
-        handle = await live.enqueue(said={text: text})
+        handle = await live.enqueue(value={text: text})
         worker_id = f"{text}{uuid4()}"
         async with queue.worker(worker_id=worker_id) as worker:
             await worker.run_until_idle()
@@ -80,7 +80,7 @@ async def test_every_string_of_a_job_in_python(canary_dsn: str, text: str) -> No
         job = await handle.job()
         assert job.status is State.COMPLETED, job.last_error
         assert job.job_type == name
-        assert job.data == {"said": {text: text}}
+        assert job.data == {"value": {text: text}}
         assert job.current_stage == text
         assert job.result == {text: [text]}
         assert job.worker_id == worker_id
@@ -136,9 +136,9 @@ async def test_a_stream_of_drafts(canary_dsn: str, text: str) -> None:
     async with Queue(canary_dsn) as queue:
         more = f"{text}\\.\\N\t\n"
         name = text if is_valid_name(text) else "ordinary"
-        draft = queue.draft(name, {"said": more})
+        draft = queue.draft(name, {"value": more})
         assert await queue.enqueue_many([draft]) == 1
-        assert (await queue.get(draft.id)).data == {"said": more}
+        assert (await queue.get(draft.id)).data == {"value": more}
 
 
 FOR_THE_VALUE = ("22", "23", "HW")

@@ -95,9 +95,9 @@ def test_every_error_is_in_the_tree_and_public() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_module_says_what_it_does_in_twelve_lines_at_most(path: Path) -> None:
-    said = ast.get_docstring(ast.parse(path.read_text()))
-    assert said, f"{path} has no docstring"
-    lines = [line for line in said.splitlines() if not re.match(DRAWN, line)]
+    docstring = ast.get_docstring(ast.parse(path.read_text()))
+    assert docstring, f"{path} has no docstring"
+    lines = [line for line in docstring.splitlines() if not re.match(DRAWN, line)]
     if path.name == "__init__.py":  # the map of a package has a line for each module
         lines = [line for line in lines if not re.match(r"\w+(\.py|/)\s", line)]
     assert len(lines) <= FIRST_PROGRAM if path == PACKAGE / "__init__.py" else len(lines) <= 12

@@ -74,12 +74,12 @@ def _text_of(node: ast.AST) -> str | None:
 
 def statements(*, inside: tuple[str, ...] = (), outside: tuple[str, ...] = ()) -> list[str]:
     """List the SQL texts of the parts that are meant, each with its file and line."""
-    found: list[str] = []
+    texts: list[str] = []
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE)
         if (not inside or name.parts[0] in inside) and name.parts[0] not in outside:
-            found += [f"{name}:{line}: {text}" for line, text in sql_texts(path.read_text())]
-    return found
+            texts += [f"{name}:{line}: {text}" for line, text in sql_texts(path.read_text())]
+    return texts
 
 
 def changing_functions() -> set[str]:
@@ -119,13 +119,13 @@ def test_observe_only_reads() -> None:
 
 def test_observe_asks_for_no_connection_and_no_writing_transaction() -> None:
     around = re.compile(r"\.acquire\(|\.connect\(|writes\s*=\s*True")
-    found = [
+    lines = [
         f"{path.relative_to(PACKAGE)}: {line.strip()}"
         for path in sorted((PACKAGE / "observe").rglob("*.py"))
         for line in path.read_text().splitlines()
         if around.search(line)
     ]
-    assert found == []
+    assert lines == []
 
 
 @pytest.mark.parametrize(

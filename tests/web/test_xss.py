@@ -67,7 +67,7 @@ async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
     for job_type in types:
 
         @queue.job(name=job_type)
-        async def talk(ctx: JobContext, do: str, said: dict[str, str]) -> dict[str, str]:
+        async def talk(ctx: JobContext, do: str, words: dict[str, str]) -> dict[str, str]:
             await ctx.progress(40, hostile_text("stage"))
             await ctx.emit(
                 hostile_text("kind"), {hostile_text("event key"): hostile_text("event value")}
@@ -78,10 +78,10 @@ async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
                 await asyncio.Event().wait()
             return {hostile_text("result key"): hostile_text("result value")}
 
-    said = {hostile_text("payload key"): hostile_text("payload value"), "link": LINK}
+    words = {hostile_text("payload key"): hostile_text("payload value"), "link": LINK}
     wanted = {"fail": State.FAILED, "stay": State.RUNNING, "end": State.COMPLETED}
     handles = [
-        (await queue.enqueue(job_type, {"do": do, "said": said}), state)
+        (await queue.enqueue(job_type, {"do": do, "words": words}), state)
         for job_type in types
         for do, state in wanted.items()
         if job_type == types[0] or do == "stay"

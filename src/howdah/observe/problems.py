@@ -49,7 +49,7 @@ async def problems(store: Store, *, within: timedelta = query.WITHIN) -> list[Pr
 
 def problems_in(now: Overview, workers: list[WorkerNow], diagnosis: Diagnosis) -> list[Problem]:
     """Find what is wrong in answers that were read before."""
-    found = [
+    problems = [
         *(problem for worker in workers for problem in _of_worker(worker, now)),
         *(problem for row in now.types for problem in _of_type(row)),
         *(
@@ -61,7 +61,7 @@ def problems_in(now: Overview, workers: list[WorkerNow], diagnosis: Diagnosis) -
         ),
     ]
     if now.late:
-        found.append(
+        problems.append(
             Problem(
                 kind="late",
                 level=Level.WARNING,
@@ -70,7 +70,7 @@ def problems_in(now: Overview, workers: list[WorkerNow], diagnosis: Diagnosis) -
                 "of the oldest transaction.",
             )
         )
-    return sorted(found, key=lambda problem: -problem.level)
+    return sorted(problems, key=lambda problem: -problem.level)
 
 
 def _of_worker(worker: WorkerNow, now: Overview) -> Generator[Problem]:

@@ -75,24 +75,24 @@ async def find_one(store: Store, text: str, *, depth: int = DEPTH) -> UUID:
         return UUID(text)
     except ValueError:
         pass
-    found = await find(store, text, depth=depth)
-    if found is None:
+    matching = await find(store, text, depth=depth)
+    if matching is None:
         raise BadInput(
             f"{text!r} is not the id of a job: give a whole id, or {LEAST} or more digits of "
             "its beginning or its end"
         )
-    return only(found, text, depth)
+    return only(matching, text, depth)
 
 
-def only(found: Found, text: str, depth: int = DEPTH) -> UUID:
+def only(matching: Found, text: str, depth: int = DEPTH) -> UUID:
     """Return the only job that was found; raises JobNotFound or BadInput."""
-    if not found.ids:
+    if not matching.ids:
         raise JobNotFound(
             f"no id begins with {text}, and none of the newest {depth:,} jobs has an id that "
             "ends in it"
         )
-    if len(found.ids) > 1:
-        named = ", ".join(map(str, found.ids[:MOST]))
-        more = " and more" if len(found.ids) > MOST else ""
+    if len(matching.ids) > 1:
+        named = ", ".join(map(str, matching.ids[:MOST]))
+        more = " and more" if len(matching.ids) > MOST else ""
         raise BadInput(f"several ids begin or end with {text}; give a whole one: {named}{more}")
-    return found.ids[0]
+    return matching.ids[0]

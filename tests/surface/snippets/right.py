@@ -189,9 +189,9 @@ def synchronous() -> None:
     with sync as opened, opened.worker(concurrency=4) as worker:
         worker.run_until_idle()
 
-    twin = SyncQueue.of(queue)
-    assert_type(twin, SyncQueue)
-    kind = twin.job_type(bare_with_context)
+    sync_queue = SyncQueue.of(queue)
+    assert_type(sync_queue, SyncQueue)
+    kind = sync_queue.job_type(bare_with_context)
     assert_type(kind.enqueue(path="a.png", width=2).result(), dict[str, int])
 
 

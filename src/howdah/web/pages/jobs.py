@@ -107,10 +107,11 @@ async def _job(context: DashboardContext, find: str) -> UUID | None:
     try:
         return UUID(find)
     except ValueError:
-        found = await short_id.find(context.store, find, within=context.within)
-    if found is None or not (found.ids or found.marked):  # hex digits may also be words of an error
+        matching = await short_id.find(context.store, find, within=context.within)
+    # hex digits may also be words of an error
+    if matching is None or not (matching.ids or matching.marked):
         return None
-    return short_id.only(found, find)
+    return short_id.only(matching, find)
 
 
 async def _briefs(context: DashboardContext, ids: list[UUID]) -> defaultdict[UUID, BriefText]:

@@ -8,7 +8,7 @@ from collections import deque
 
 import pytest
 
-from howdah.run.thread_pool import Call, ThreadPool
+from howdah.run.thread_pool import ThreadCall, ThreadPool
 from tests.support.waiting import eventually
 
 
@@ -49,12 +49,12 @@ async def test_every_one_of_many_calls_is_answered_once() -> None:
 
 async def test_a_call_submitted_while_the_thread_goes_to_sleep_is_run() -> None:
     threads = ThreadPool(1)
-    late: list[Call] = []
+    late: list[ThreadCall] = []
 
-    class Waiting(deque[Call]):
+    class Waiting(deque[ThreadCall]):
         """Submits a call just after the thread has found the queue empty."""
 
-        def popleft(self) -> Call:
+        def popleft(self) -> ThreadCall:
             call = super().popleft()
             if not late:
                 late.append(threads.submit(lambda: "served"))

@@ -26,7 +26,7 @@ from howdah.web import AppAccess, OneTimeLink, Password, dashboard
 from howdah.web.access import Access
 from howdah.web.context import DashboardContext, Settings
 from howdah.web.headers_middleware import HEADERS
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.request_body import FIELDS, LIMIT
 from tests.support.postgres_server import PgServer
 from tests.support.proxy import Proxy
@@ -359,7 +359,7 @@ async def test_an_internal_error_is_logged_and_not_shown_on_the_page(
     queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = dashboard(queue, access=open_access())
-    app.router.routes.insert(0, Page("/broken", "overview.html", broken))
+    app.router.routes.insert(0, PageRoute("/broken", "overview.html", broken))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         page = await client.get("/broken")

@@ -30,7 +30,7 @@ from howdah.store import query
 from howdah.web import live
 from howdah.web.context import DashboardContext, Settings
 from howdah.web.live import Live, LoadLimiter
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.visitor import Visitor, admit
 from tests.support.waiting import eventually
 from tests.web.serving import served_app
@@ -38,7 +38,7 @@ from tests.web.serving import served_app
 Event = tuple[str, str]
 
 
-class Scripted(Page):
+class Scripted(PageRoute):
     """A page that is rendered by a function of the test."""
 
     def __init__(

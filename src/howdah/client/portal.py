@@ -78,13 +78,13 @@ class _Portal:
     def is_current_thread(self) -> bool:
         return threading.current_thread() is self.thread
 
-    def start(self, work: Coroutine[Any, Any, T]) -> _Call[T]:
-        call: _Call[T] = _Call(self.loop)
+    def start(self, work: Coroutine[Any, Any, T]) -> _LoopCall[T]:
+        call: _LoopCall[T] = _LoopCall(self.loop)
         self.loop.call_soon_threadsafe(call.begin, work)
         return call
 
 
-class _Call(Future[T]):
+class _LoopCall(Future[T]):
     """A coroutine on the loop; another thread waits for its result."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -161,7 +161,7 @@ def _open() -> _Portal:
     return _portal
 
 
-def _start(work: Coroutine[Any, Any, T]) -> _Call[T]:
+def _start(work: Coroutine[Any, Any, T]) -> _LoopCall[T]:
     with _mutex:
         portal = _open()
         if not portal.is_current_thread:

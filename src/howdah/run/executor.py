@@ -40,7 +40,7 @@ from howdah.run.outcome_of import (
 from howdah.run.process.runner import ProcessRunner
 from howdah.run.reports import Reports
 from howdah.run.shared_task import SharedTask
-from howdah.run.thread_pool import Call, ThreadPool
+from howdah.run.thread_pool import ThreadCall, ThreadPool
 from howdah.safe_logging import log_named
 from howdah.text.reasons import describe, reason_of
 from howdah.tracing import Tracing
@@ -280,7 +280,9 @@ class Executor:
             attempt.task = call.future
             call.future.add_done_callback(partial(self._thread_ended, attempt, call))
 
-    def _thread_ended(self, attempt: Attempt, call: Call, future: asyncio.Future[Any]) -> None:
+    def _thread_ended(
+        self, attempt: Attempt, call: ThreadCall, future: asyncio.Future[Any]
+    ) -> None:
         handler = attempt.handler
         outcome: Outcome | None
         try:
@@ -295,7 +297,7 @@ class Executor:
             outcome = outcome_of_error(error, handler, attempt.claim)
         self._end(attempt, outcome)
 
-    def _submit(self, attempt: Attempt, arguments: Any) -> Call:
+    def _submit(self, attempt: Attempt, arguments: Any) -> ThreadCall:
         function = attempt.handler.call
         context = copy_context()  # so that the thread sees the context variables of the attempt
         context.run(current.set, attempt.context)
@@ -343,7 +345,7 @@ class Executor:
                 self._abandon_thread(attempt, call)
             raise
 
-    def _abandon_thread(self, attempt: Attempt, call: Call) -> None:
+    def _abandon_thread(self, attempt: Attempt, call: ThreadCall) -> None:
         """Abandon a thread that cannot be stopped; its slot is free again when it ends."""
         self._in_hand.abandoned += 1
         self._in_hand.in_threads += 1

@@ -108,7 +108,7 @@ class Hooks:
         self._hooks[when].append(hook)
 
 
-class _Call(msgspec.Struct):
+class _HookCall(msgspec.Struct):
     hook: Hook
     when: When
     claim: Claim
@@ -121,7 +121,7 @@ class HookCalls:
     def __init__(self, hooks: Hooks) -> None:
         self._start, self._end = hooks.on("start"), hooks.on("end")
         self._retry, self._failure = hooks.on("retry"), hooks.on("failure")
-        self._lanes: list[deque[_Call]] = [deque() for _ in range(CONCURRENCY)]
+        self._calls: list[deque[_HookCall]] = [deque() for _ in range(CONCURRENCY)]
         self._busy: dict[int, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()  # of async hooks, also after their timeout
         self._raised: dict[tuple[UUID, int], BaseException] = {}
@@ -189,13 +189,13 @@ class HookCalls:
             if self._waiting >= MAX_WAITING:
                 self._drop(1)
                 continue
-            lane = claim.id.int % CONCURRENCY
-            self._lanes[lane].append(_Call(hook, when, claim, value))
+            number = claim.id.int % CONCURRENCY
+            self._calls[number].append(_HookCall(hook, when, claim, value))
             self._waiting += 1
             self._idle.clear()
-            if lane not in self._busy:
-                self._busy[lane] = self._loop.create_task(
-                    self._serve(lane), context=self._empty_context.copy()
+            if number not in self._busy:
+                self._busy[number] = self._loop.create_task(
+                    self._serve(number), context=self._empty_context.copy()
                 )
 
     def _drop(self, calls: int) -> None:
@@ -206,8 +206,8 @@ class HookCalls:
                 self._dropped,
             )
 
-    async def _serve(self, lane: int) -> None:
-        calls = self._lanes[lane]
+    async def _serve(self, number: int) -> None:
+        calls = self._calls[number]
         try:
             while calls:
                 call = calls.popleft()
@@ -216,11 +216,11 @@ class HookCalls:
                 finally:
                     self._waiting -= 1
         finally:
-            del self._busy[lane]
+            del self._busy[number]
             if not self._waiting:
                 self._idle.set()
 
-    async def _run_hook(self, call: _Call) -> None:
+    async def _run_hook(self, call: _HookCall) -> None:
         future: asyncio.Future[BaseException | None]
         try:
             if _is_async(call.hook):
@@ -242,7 +242,7 @@ class HookCalls:
         elif (error := future.result()) is not None:
             self._failed(call, error)
 
-    def _failed(self, call: _Call, error: BaseException) -> None:
+    def _failed(self, call: _HookCall, error: BaseException) -> None:
         _log.ended(
             logging.ERROR,
             call.claim,
@@ -266,8 +266,8 @@ class HookCalls:
         await asyncio.wait(waits, timeout=HOOK_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
-        left = sum(map(len, self._lanes))
-        for calls in self._lanes:
+        left = sum(map(len, self._calls))
+        for calls in self._calls:
             calls.clear()
         if left:
             self._drop(left)

@@ -21,7 +21,7 @@ from typing import Any
 from howdah.text.reasons import describe
 
 
-class Call:
+class ThreadCall:
     """A function that runs in a thread; `future` gets what it returns or raises."""
 
     __slots__ = ("ended", "error", "function", "future", "on_end", "value")
@@ -59,8 +59,8 @@ class ThreadPool:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._waiting: deque[Call] = deque()
-        self._ended: deque[Call] = deque()
+        self._waiting: deque[ThreadCall] = deque()
+        self._ended: deque[ThreadCall] = deque()
         self._wakeups: SimpleQueue[None] = SimpleQueue()  # one item per idle thread to wake
         self._lock = threading.Lock()  # guards the fields below
         self._threads = 0
@@ -70,9 +70,9 @@ class ThreadPool:
         self._closed = False
         self._loop = asyncio.get_running_loop()
 
-    def submit(self, function: Callable[[], Any]) -> Call:
+    def submit(self, function: Callable[[], Any]) -> ThreadCall:
         """Call the function in a thread."""
-        call = Call(function, self._loop.create_future())
+        call = ThreadCall(function, self._loop.create_future())
         self._waiting.append(call)
         try:
             self._wake_thread()
@@ -134,7 +134,7 @@ class ThreadPool:
                     self._idle += 1
             self._wakeups.get()
 
-    def _next(self) -> Call | None:
+    def _next(self) -> ThreadCall | None:
         """Take the next call, and wake a thread for the one after it."""
         try:
             call = self._waiting.popleft()
@@ -144,7 +144,7 @@ class ThreadPool:
             self._wake_thread()
         return call
 
-    def _add_ended(self, call: Call) -> bool:
+    def _add_ended(self, call: ThreadCall) -> bool:
         """Add an ended call; returns whether its thread is counted as idle now.
 
         It is counted before the end is delivered: otherwise the next call would start a second

@@ -32,7 +32,7 @@ from howdah.observe.rest import recent_costs, rest_after
 from howdah.store.query import server_time
 from howdah.web.cache import LIVE
 from howdah.web.context import DashboardContext, context_of, quoted
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.paths import root_of
 from howdah.web.visitor import visitor_of, who_of
 
@@ -115,7 +115,7 @@ class LivePage:
 
     def __init__(
         self,
-        page: Page,
+        page: PageRoute,
         request: Request,
         job: UUID | None,
         limiter: LoadLimiter,
@@ -220,7 +220,7 @@ class RedrawTrigger:
 class Live:
     """All open pages."""
 
-    def __init__(self, pages: list[Page]) -> None:
+    def __init__(self, pages: list[PageRoute]) -> None:
         self._pages = pages
         self._limiter = LoadLimiter(LIST_SHARE)
         self._job_limiter = LoadLimiter(JOB_SHARE)
@@ -257,7 +257,7 @@ class Live:
     def _join(
         self,
         key: tuple[str, str],
-        page: Page,
+        page: PageRoute,
         request: Request,
         job: UUID | None,
         viewer: Viewer,
@@ -285,7 +285,7 @@ class Live:
             del self._costs[next(iter(self._costs))]
         return costs
 
-    def _find(self, request: Request, address: str) -> tuple[Page, Request]:
+    def _find(self, request: Request, address: str) -> tuple[PageRoute, Request]:
         """Find the page at a path with a query, and make the request that loads it."""
         path, _, query = address.partition("?")
         scope = {**request.scope, LIVE: True}

@@ -22,7 +22,7 @@ from howdah.web.render import render, render_block
 Load = Callable[[DashboardContext, Request], Awaitable[dict[str, Any]]]
 
 
-class Page(Route):
+class PageRoute(Route):
     """A route that shows a page."""
 
     def __init__(

@@ -26,7 +26,7 @@ MAX_WAITING = 400  # attempts at once
 TOO_MANY = "Too many login attempts are waiting. Try again in a few seconds."
 
 
-class Attempt:
+class LoginAttempt:
     """One login attempt; it counts as wrong until `succeeded` is set."""
 
     succeeded: bool = False
@@ -47,12 +47,12 @@ class Throttle:
         self._waiting: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def attempt(self, client: str) -> AsyncGenerator[Attempt]:
+    async def attempt(self, client: str) -> AsyncGenerator[LoginAttempt]:
         """Wait for the delay of this client; set `succeeded` if the check passes."""
         waiting = self._waiting.total()
         if waiting >= MAX_WAITING or (waiting >= ONE_EACH_FROM and self._waiting[client]):
             raise HTTPException(429, TOO_MANY, {"Retry-After": str(int(MAX_WAIT))})
-        attempt, wait, at = Attempt(), self.wait(client), self.count(client)
+        attempt, wait, at = LoginAttempt(), self.wait(client), self.count(client)
         self._waiting[client] += 1
         try:
             if wait:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from howdah.web.api.endpoint import ROOT, Endpoint, EndpointRoute
 from howdah.web.api.openapi import DESCRIPTION, ENDPOINTS, document, tag_of
 from howdah.web.context import DashboardContext
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.paths import url_to
 from howdah.web.render import json_response
 
@@ -24,7 +24,7 @@ def routes() -> list[Route]:
     ordered = sorted(by_path.items(), key=lambda item: item[0].replace("{", "~"))
     return [
         Route("/api/openapi.json", _openapi, methods=["GET"]),
-        Page("/api", "api.html", load, live=False),
+        PageRoute("/api", "api.html", load, live=False),
         *(EndpointRoute(path, endpoints) for path, endpoints in ordered),
     ]
 

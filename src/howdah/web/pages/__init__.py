@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.pages import failures, health, job, jobs, matching, overview, types, workers
 
 _MODULES = (overview, jobs, matching, job, failures, workers, types, health)
 
 
-def all_pages() -> list[Page]:
+def all_pages() -> list[PageRoute]:
     """Return every page, in the order of the menu."""
     return [page for module in _MODULES for page in module.pages]
 

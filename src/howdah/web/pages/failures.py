@@ -20,7 +20,7 @@ from howdah.text.wording import jobs
 from howdah.web import bulk, flash
 from howdah.web.actions import Action
 from howdah.web.context import DashboardContext, context_of
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
@@ -58,5 +58,5 @@ async def retry(request: Request) -> Response:
     )
 
 
-pages: list[Page] = [Page("/failures", "failures.html", load)]
+pages: list[PageRoute] = [PageRoute("/failures", "failures.html", load)]
 actions: list[Route] = [Route("/failures/retry", retry, methods=["POST"])]

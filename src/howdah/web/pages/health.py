@@ -12,7 +12,7 @@ from starlette.requests import Request
 from howdah.observe import Level
 from howdah.web.cache import MAX_AGE, cache_of
 from howdah.web.context import DashboardContext
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 
 MEANINGS = {
     "oldest_transaction": "While a transaction is open, vacuum cannot remove rows that died since "
@@ -65,4 +65,4 @@ def title_of(name: str) -> str:
     return TITLES.get(name) or name.replace("_", " ").capitalize()
 
 
-pages: list[Page] = [Page("/health", "health.html", load)]
+pages: list[PageRoute] = [PageRoute("/health", "health.html", load)]

@@ -24,7 +24,7 @@ from howdah.web.actions import Action, on_jobs, result_sentence
 from howdah.web.context import DashboardContext, context_of
 from howdah.web.filter_form import InvalidValue
 from howdah.web.last_frame import last_frame
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.pages.jobs import priority_for
 from howdah.web.redact import redacted
 from howdah.web.request_body import form_of
@@ -143,7 +143,7 @@ async def as_text(request: Request) -> Response:
     return PlainTextResponse(json_tree.text(value) + "\n")
 
 
-pages: list[Page] = [Page("/jobs/{id}", "job.html", load, job=id_of)]
+pages: list[PageRoute] = [PageRoute("/jobs/{id}", "job.html", load, job=id_of)]
 actions: list[Route] = [
     Route("/jobs/{id}/{part}.json", as_text, methods=["GET"]),
     Route("/jobs/{id}/{action}", act, methods=["POST"]),

@@ -32,7 +32,7 @@ from howdah.web.brief import BriefText, brief_text
 from howdah.web.cache import cache_of
 from howdah.web.context import DashboardContext, context_of
 from howdah.web.filter_form import Form, InvalidValue
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.paths import url_to
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
@@ -252,5 +252,5 @@ def _id(text: str) -> UUID:
         raise BadInput(f"{text!r} is no job id: copy the whole id") from None
 
 
-pages: list[Page] = [Page("/jobs", "jobs.html", load)]
+pages: list[PageRoute] = [PageRoute("/jobs", "jobs.html", load)]
 actions: list[Route] = [Route("/jobs/act", act, methods=["POST"])]

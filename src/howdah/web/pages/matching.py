@@ -19,7 +19,7 @@ from howdah.web import bulk, filter_form, flash
 from howdah.web.actions import Action
 from howdah.web.context import DashboardContext, context_of
 from howdah.web.filter_form import Form, InvalidValue
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.pages.jobs import BATCH_ACTIONS, DESTRUCTIVE, action_of, priority_for
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
@@ -79,5 +79,5 @@ async def start(request: Request) -> Response:
     )
 
 
-pages: list[Page] = [Page("/jobs/matching", "jobs_matching.html", load, live=False)]
+pages: list[PageRoute] = [PageRoute("/jobs/matching", "jobs_matching.html", load, live=False)]
 actions: list[Route] = [Route("/jobs/matching", start, methods=["POST"])]

@@ -18,7 +18,7 @@ from howdah.observe.count import Count
 from howdah.observe.problems import problems_in
 from howdah.web.cache import cache_of
 from howdah.web.context import DashboardContext
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.pages import history
 
 
@@ -77,4 +77,4 @@ def _urgency(type: TypeNow, levels: dict[str, Level]) -> tuple[int, int, str]:
     return (-levels.get(type.job_type, Level.FINE), -magnitude, type.job_type)
 
 
-pages: list[Page] = [Page("/", "overview.html", load)]
+pages: list[PageRoute] = [PageRoute("/", "overview.html", load)]

@@ -17,7 +17,7 @@ from howdah.web import actions as web_actions
 from howdah.web import flash
 from howdah.web.cache import cache_of
 from howdah.web.context import DashboardContext, context_of
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.pages import history
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
@@ -81,9 +81,9 @@ def _back(job_type: str, form: dict[str, str]) -> str:
     return "/types" if form.get("back") == "list" else f"/types/{quote(job_type)}"
 
 
-pages: list[Page] = [
-    Page("/types", "types.html", load_list),
-    Page("/types/{job_type:path}", "type.html", load_type),
+pages: list[PageRoute] = [
+    PageRoute("/types", "types.html", load_list),
+    PageRoute("/types/{job_type:path}", "type.html", load_type),
 ]
 actions: list[Route] = [
     Route("/types/{job_type:path}/pause", pause, methods=["POST"]),

@@ -20,7 +20,7 @@ from howdah.observe import WorkerNow
 from howdah.web import actions as web_actions
 from howdah.web import flash
 from howdah.web.context import DashboardContext, context_of
-from howdah.web.page import Page
+from howdah.web.page import PageRoute
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
@@ -94,8 +94,8 @@ async def drain(request: Request) -> Response:
     return flash.redirect(request, back, message)
 
 
-pages: list[Page] = [
-    Page("/workers", "workers.html", load_list),
-    Page("/workers/{worker_id:path}", "worker.html", load_worker),
+pages: list[PageRoute] = [
+    PageRoute("/workers", "workers.html", load_list),
+    PageRoute("/workers/{worker_id:path}", "worker.html", load_worker),
 ]
 actions: list[Route] = [Route("/workers/drain", drain, methods=["POST"])]

@@ -37,7 +37,7 @@ def test_processes_that_race_for_a_cold_start_share_one_server(empty_home: Path)
     until_stopped(empty_home)
 
 
-def test_joins_of_one_process_share_one_lease(home: Path) -> None:
+def test_joins_of_one_process_share_one_lock(home: Path) -> None:
     first, second = join(), join()
     assert first.dsn == second.dsn
     assert running(home).users == (os.getpid(),)

@@ -19,7 +19,7 @@ the last process that uses it has ended, in whatever way.
     postmaster.py   finds the running server, stops it, removes stale files
     wire.py         a minimal client of PostgreSQL's protocol
     locks.py        lock files that the kernel releases when their holder dies
-    leases.py       which processes use the server
+    user_locks.py   which processes use the server
     reaper.py       the process that stops the server when nobody uses it
     log.py          the log file of the server, with a limited size
     unavailable.py  the error if no server can be started

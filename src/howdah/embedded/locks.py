@@ -3,7 +3,7 @@
     start.lock    held while a server is started, joined or stopped: one at a time
     server.lock   held by the server and all its processes, which inherit it
     reaper.lock   held by the reaper, of which there is only one
-    users/*       one per process that uses the server (leases.py)
+    users/*       one per process that uses the server (user_locks.py)
 
 So nothing here depends on a pid, which may belong to another process by now, and `kill -9` leaves
 nothing to clean up. A lock belongs to the open file, so the file must not leak: it is closed on

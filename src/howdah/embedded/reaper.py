@@ -1,8 +1,8 @@
 """Reaper: a small process that stops the server when nobody uses it any more.
 
-It waits for the locks of leases.py. `kill -9` of the last user releases a lease like any exit. It
-is started before the server, so no server is without one; a process that joins a server without a
-reaper starts another. While the server is kept up (`howdah pg start`), it waits for the end of
+It waits for the locks of user_locks.py. `kill -9` of the last user unlocks its file like any exit.
+It is started before the server, so no server is without one; a process that joins a server without
+a reaper starts another. While the server is kept up (`howdah pg start`), it waits for the end of
 the server instead. It also limits the size of the log.
 
 It runs for long, so it loads little: this package and the standard library. `BOOT` defines the
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from howdah.embedded import leases, log, postmaster
+from howdah.embedded import log, postmaster, user_locks
 from howdah.embedded.environment import environment
 from howdah.embedded.home import Home, find_home
 from howdah.embedded.locks import reaper_lock, server_lock, start_lock
@@ -39,7 +39,7 @@ main()
 
 
 def ensure_reaper(home: Home) -> None:
-    """Start a reaper unless there is one. The caller holds start.lock and a lease."""
+    """Start a reaper unless there is one. The caller holds start.lock and a user lock."""
     with reaper_lock(home.path) as lock:
         if not lock.try_acquire():
             return
@@ -74,14 +74,14 @@ def main() -> None:
 def watch(home: Home, reaper_lock_fd: int, stop_delay: float) -> None:
     """Wait until no process uses the server, then stop it and end."""
     while True:
-        leases.wait_until_unused(home)
+        user_locks.wait_until_unused(home)
         time.sleep(stop_delay)
         with start_lock(home.path):
-            if leases.held(home):
+            if user_locks.held(home):
                 continue
             home = find_home(home.path)  # the first start may have moved the cluster
             if not (home.keep.exists() and postmaster.is_running(home)):
-                leases.remove_stale(home)
+                user_locks.remove_stale(home)
                 postmaster.stop(home)
                 # while we hold start.lock, so that the next process does not take us for alive
                 os.close(reaper_lock_fd)

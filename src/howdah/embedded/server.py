@@ -1,8 +1,8 @@
 """Server: joins the private server of a home, and releases it again.
 
-A process holds one lease per home, however often it joins; the last release returns it. The order
-is lease, reaper, server: there is never a server that nobody would stop. These functions block
-for up to some seconds: call them from a coroutine with `asyncio.to_thread`.
+A process holds one user lock per home, however often it joins, until the last release. The order is
+user lock, reaper, server: there is never a server that nobody would stop. These functions block for
+up to some seconds: call them from a coroutine with `asyncio.to_thread`.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from howdah.embedded import leases, postmaster
+from howdah.embedded import postmaster, user_locks
 from howdah.embedded.files import open_regular
 from howdah.embedded.home import DATABASE, Home, find_home, make_folder
 from howdah.embedded.launch import ensure_running
-from howdah.embedded.leases import Lease
 from howdah.embedded.locks import start_lock
 from howdah.embedded.reaper import ensure_reaper
 from howdah.embedded.unavailable import unavailable
+from howdah.embedded.user_locks import UserLock
 from howdah.embedded.wire import ServerError, Session
 
 
 @dataclass
 class _Joined:
-    lease: Lease
+    lock: UserLock
     count: int = 0
 
 
@@ -46,8 +46,8 @@ class Server:
     def release(self) -> None:
         """Stop using the server. A second call changes nothing."""
         with _mutex:
-            if self._process == os.getpid():  # a forked child does not hold the lease of its parent
-                _release_lease(self.home)
+            if self._process == os.getpid():  # a forked child does not hold its parent's lock
+                _release_lock(self.home)
             self._process = None
 
     def stop(self) -> None:
@@ -82,21 +82,21 @@ class Status:
 
 def join(home: Path | None = None, *, keep: bool = False) -> Server:
     """Start the private server, or join it if it runs; with `keep` it stays up without users."""
-    place = find_home(home)
+    server_home = find_home(home)
     try:
-        make_folder(place.path)
-        with _mutex, start_lock(place.path):
-            joined = _joined.get(place.path) or _Joined(Lease(place))
-            _joined[place.path] = joined
+        make_folder(server_home.path)
+        with _mutex, start_lock(server_home.path):
+            joined = _joined.get(server_home.path) or _Joined(UserLock(server_home))
+            _joined[server_home.path] = joined
             joined.count += 1
             try:
-                running = _start_server(place, keep=keep)
+                running = _start_server(server_home, keep=keep)
             except BaseException:
-                _release_lease(place)
+                _release_lock(server_home)
                 raise
     except OSError as problem:
         raise unavailable(
-            f"Cannot use the folder {place.path}: {problem}.\n"
+            f"Cannot use the folder {server_home.path}: {problem}.\n"
             "Set HOWDAH_HOME to a folder that you can write to."
         ) from problem
     return Server(running)
@@ -104,58 +104,58 @@ def join(home: Path | None = None, *, keep: bool = False) -> Server:
 
 def stop(home: Path | None = None) -> bool:
     """Stop the server, even one that is kept up; returns False if none was running."""
-    place = find_home(home)
-    if not place.path.exists():
+    server_home = find_home(home)
+    if not server_home.path.exists():
         return False
-    with start_lock(place.path):
-        place.keep.unlink(missing_ok=True)
-        return postmaster.stop(find_home(place.path))
+    with start_lock(server_home.path):
+        server_home.keep.unlink(missing_ok=True)
+        return postmaster.stop(find_home(server_home.path))
 
 
 def status(home: Path | None = None) -> Status:
     """Return the status of the server. Changes nothing."""
-    place = find_home(home)
-    pid = postmaster.running_pid(place)
+    server_home = find_home(home)
+    pid = postmaster.running_pid(server_home)
     return Status(
         running=pid is not None,
-        kept=pid is not None and place.keep.exists(),
+        kept=pid is not None and server_home.keep.exists(),
         pid=pid,
-        version=(_version(place) if pid else None) or place.major,
-        users=tuple(leases.users(place)),
-        dsn=place.dsn,
-        home=place.path,
-        data=place.pgdata,
-        log=place.log,
+        version=(_version(server_home) if pid else None) or server_home.major,
+        users=tuple(user_locks.users(server_home)),
+        dsn=server_home.dsn,
+        home=server_home.path,
+        data=server_home.pgdata,
+        log=server_home.log,
     )
 
 
-def _start_server(place: Home, *, keep: bool) -> Home:
-    leases.remove_stale(place)
-    ensure_reaper(place)
-    running = ensure_running(place)
+def _start_server(home: Home, *, keep: bool) -> Home:
+    user_locks.remove_stale(home)
+    ensure_reaper(home)
+    running = ensure_running(home)
     if keep:
-        os.close(open_regular(place.keep, os.O_WRONLY | os.O_CREAT))
+        os.close(open_regular(home.keep, os.O_WRONLY | os.O_CREAT))
     return running
 
 
-def _release_lease(place: Home) -> None:
-    joined = _joined[place.path]
+def _release_lock(home: Home) -> None:
+    joined = _joined[home.path]
     joined.count -= 1
     if joined.count == 0:
-        del _joined[place.path]
-        joined.lease.release()
+        del _joined[home.path]
+        joined.lock.release()
 
 
-def _version(place: Home) -> str | None:
+def _version(home: Home) -> str | None:
     try:
-        with Session(place.socket, DATABASE) as session:
+        with Session(home.socket, DATABASE) as session:
             return session.parameters.get("server_version")
     except (ServerError, OSError):
         return None
 
 
 def _forget_in_child() -> None:
-    """Let a forked child join by itself: its copy of the lease was closed (locks.py)."""
+    """Let a forked child join by itself: its copy of the lock was closed (locks.py)."""
     global _mutex
     _mutex = threading.Lock()
     _joined.clear()

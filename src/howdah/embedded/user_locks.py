@@ -1,8 +1,8 @@
-"""Leases: which processes use the server, one locked file each.
+"""User locks: which processes use the server, one locked file each.
 
 A file in users/ counts while its process holds it locked. `kill -9` leaves an unlocked file, which
-does not count; the next process that joins removes it. New leases are taken under start.lock, so
-while a process holds that lock, "no lease is held" stays true.
+does not count; the next process that joins removes it. New files are locked under start.lock, so
+while a process holds that lock, "no file is locked" stays true.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from howdah.embedded.home import Home, make_folder
 from howdah.embedded.locks import Lock, is_held
 
 
-class Lease:
+class UserLock:
     def __init__(self, home: Home) -> None:
         make_folder(home.users)
         self._path = home.users / f"{os.getpid()}-{secrets.token_hex(4)}"
@@ -28,7 +28,7 @@ class Lease:
 
 
 def held(home: Home) -> list[Path]:
-    """Return the files of the leases that are held."""
+    """Return the files that are locked."""
     return [path for path in _files(home) if is_held(path)]
 
 
@@ -38,10 +38,10 @@ def users(home: Home) -> list[int]:
 
 
 def wait_until_unused(home: Home) -> None:
-    """Block until no lease is held; it waits for a lock and does not poll."""
-    while leases := held(home):
+    """Block until no file is locked; it waits for a lock and does not poll."""
+    while files := held(home):
         try:
-            lock = Lock(leases[0], create=False)
+            lock = Lock(files[0], create=False)
         except FileNotFoundError:
             continue
         with lock:

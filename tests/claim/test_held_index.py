@@ -125,7 +125,7 @@ def test_a_claim_that_came_after_its_worker_was_given_up_is_recovered(db: Databa
 def test_a_claim_of_a_worker_that_has_deregistered_is_recovered(db: Database) -> None:
     job = db.enqueue("mail")
     claim(db, "gone")
-    db.leave("gone")
+    db.deregister("gone")
     db.clock.advance(timedelta(minutes=11))
     assert db.recover_stale_jobs(TIMEOUT) == {job: State.PENDING}
 

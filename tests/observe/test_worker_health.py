@@ -60,5 +60,5 @@ def test_a_beat_without_info_keeps_the_info_of_the_worker(db: Database) -> None:
 
 def test_a_deregistered_worker_is_not_listed(db: Database) -> None:
     db.beat("first")
-    db.leave("first")
+    db.deregister("first")
     assert db.rows("select * from worker_health") == []

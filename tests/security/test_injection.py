@@ -213,7 +213,7 @@ def test_a_silent_worker_with_a_hostile_name_is_recovered(plain: Database, text:
     assert job in plain.recover_stale_jobs()
     assert plain.job(job)["last_error"].startswith(f"worker {text} went silent")
     plain.cancel(job)
-    plain.leave(text)
+    plain.deregister(text)
 
 
 @hostile

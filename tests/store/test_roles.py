@@ -295,7 +295,7 @@ def test_a_worker_can_use_every_verb(roles: Roles) -> None:
     worker.promote()
     worker.prepare_days()
     worker.prune()
-    worker.leave("w")
+    worker.deregister("w")
 
 
 def test_a_worker_settles_by_plain_sql(roles: Roles) -> None:

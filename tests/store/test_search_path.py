@@ -227,7 +227,7 @@ def test_no_verb_runs_code_of_the_caller(roles: Roles, caller: Session) -> None:
     caller.prune()
     caller.rows("select job_type, status, jobs from howdah.queue_depth")
     caller.rows("select id, alive from howdah.worker_health")
-    caller.leave("w")
+    caller.deregister("w")
     assert traces(roles) == []
     assert roles.owner.depth() == roles.owner.counted()
     roles.owner.execute("select howdah.cancel(array(select id from howdah.jobs_live))")

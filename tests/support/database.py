@@ -200,7 +200,7 @@ class Session:
             )
         )
 
-    def leave(self, worker: str) -> None:
+    def deregister(self, worker: str) -> None:
         self.execute("select howdah.deregister(%s)", worker)
 
     # ── settle ──

@@ -140,7 +140,7 @@ def test_workers_that_never_beat_are_found_between_workers_that_do(
     known = set(rng.sample(NAMES, beating))
     held: dict[str, set[UUID]] = {}
     for name in NAMES:
-        db.leave(name)
+        db.deregister(name)
         db.enqueue_many([{"job_type": f"of {name}"}] * 2)
         held[name] = {claim.id for claim in db.claim(f"of {name}", worker=name)}
     db.clock.advance(2 * TIMEOUT)
@@ -173,12 +173,12 @@ def test_a_worker_that_leaves_with_held_jobs_loses_them_after_its_silence(db: Da
     job = db.enqueue("mail")
     db.beat("first", silent_after=SILENT_AFTER)
     (claim,) = db.claim("mail", worker="first")
-    db.leave("first")
+    db.deregister("first")
     assert db.recover_stale_jobs(TIMEOUT) == {}
     db.clock.advance(2 * SILENT_AFTER)
     assert db.recover_stale_jobs(TIMEOUT) == {job: State.PENDING}
     assert db.complete([claim]) == set()
-    db.leave("first")
+    db.deregister("first")
     assert db.rows("select * from workers") == []
 
 

@@ -90,7 +90,7 @@ def test_the_worker_restarts_on_a_change_and_waits_after_an_error(
 ) -> None:
     write(tmp_path, "hello")
     with dev(tmp_path, HOWDAH_DSN=cli.dsn) as running:
-        link = running.read_until(r"http://\S+/enter\?token=\S+")[0]
+        link = running.read_until(r"http://\S+/link\?token=\S+")[0]
         running.read_until("worker.started")
         assert jobs.enqueue("greet").result(timeout=30) == "hello"
         assert running.process.stdout is not None

@@ -27,7 +27,7 @@ class Served:
         self.process = process
         self.printed: list[str] = []
         self.link = self.read_until(r"http://\S+")
-        self.url = re.sub(r"/(enter\?.*)?$", "", self.link)
+        self.url = re.sub(r"/(link\?.*)?$", "", self.link)
 
     def read_until(self, pattern: str) -> str:
         """Read the output up to a line that matches; returns the match."""
@@ -177,8 +177,8 @@ def test_every_action_leaves_a_line_in_the_log(cli: Cli) -> None:
 @pytest.mark.parametrize("strips", [True, False])
 def test_below_a_prefix_links_and_cookies_stay_there(cli: Cli, strips: bool) -> None:
     with web("--prefix", "queue/", dsn=cli.dsn) as served:
-        assert "/queue/enter?token=" in served.link
-        link = served.link.replace("/queue/enter", "/enter") if strips else served.link
+        assert "/queue/link?token=" in served.link
+        link = served.link.replace("/queue/link", "/link") if strips else served.link
         first = httpx.get(link)
         assert first.headers["location"] == "/queue/"
         assert "Path=/queue;" in first.headers["set-cookie"]

@@ -23,7 +23,7 @@ from tests.web.secret_job import SECRET_TEXT, make_secret_job
 
 TRICKS = "/ // %2F %2f %5C %2e %2e%2e .. . ; ;x=1 %00 %0d%0a %25 %252F %C3%A9 %FF ? ?page=/jobs a"
 PARTS = """
-    static STATIC login enter queue tools api v1 jobs types letters events why metrics live ID
+    static STATIC login logout link queue tools api v1 jobs types letters events why metrics live ID
     healthz readyz openapi.json data.json howdah.css /static/ /api/v1/jobs/ID
 """
 PIECES = st.sampled_from([*TRICKS.split(), *PARTS.split()])

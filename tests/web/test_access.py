@@ -95,10 +95,10 @@ async def test_a_used_link_redirects_a_visitor_who_is_logged_in(queue: Queue) ->
 async def test_a_guessed_link_opens_nothing(queue: Queue, guess: str) -> None:
     link = OneTimeLink()
     async with client_of(queue, link) as client:
-        assert (await client.get(f"/enter{guess}")).status_code == 403
+        assert (await client.get(f"/link{guess}")).status_code == 403
         await client.get(link.path)
         client.cookies.clear()
-        assert (await client.get(f"/enter{guess}")).status_code == 403  # also after it was used
+        assert (await client.get(f"/link{guess}")).status_code == 403  # also after it was used
 
 
 # ── the cookie ──
@@ -212,7 +212,7 @@ async def test_a_copied_cookie_ends_when_its_session_logs_out(queue: Queue) -> N
         await second.post("/login", data=form)
         copied = f"{COOKIE}={first.cookies[COOKIE]}"
         assert first.cookies[COOKIE] != second.cookies[COOKIE]
-        assert (await first.post("/leave")).status_code == 303
+        assert (await first.post("/logout")).status_code == 303
         assert not await is_admitted(first)
         assert not await is_admitted(first, cookie=copied)
         assert await is_admitted(second)  # the same name, another session
@@ -590,4 +590,4 @@ async def test_a_login_is_logged_with_its_user(
 ) -> None:
     with caplog.at_level(logging.INFO, "howdah.web"):
         await log_in(queue)
-    assert 'web.entered who="local" from="127.0.0.1"' in caplog.messages
+    assert 'web.logged_in who="local" from="127.0.0.1"' in caplog.messages

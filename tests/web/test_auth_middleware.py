@@ -80,7 +80,7 @@ async def test_every_route_refuses_a_request_without_a_credential(
     queue: Queue, access: Access
 ) -> None:
     app = dashboard(queue, access=access, token=TOKEN)
-    login_routes = {"/enter", "/login", "/leave", "/static/x", "/healthz", "/readyz"}
+    login_routes = {"/link", "/login", "/logout", "/static/x", "/healthz", "/readyz"}
     requests = [request for request in every_request(app) if request[1] not in login_routes]
     assert len(requests) > 15
     async with client_of(queue, access, token=TOKEN) as client:

@@ -24,7 +24,7 @@ from tests.web.serving import served_app
 
 TOKEN = "a token of a program, 32 characters long"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
-PUBLIC = {"/login", "/leave", "/enter", "/static", "/healthz", "/readyz"}  # public without a risk
+PUBLIC = {"/login", "/logout", "/link", "/static", "/healthz", "/readyz"}  # public without a risk
 
 
 def access_that_refuses() -> Access:
@@ -107,7 +107,7 @@ async def test_an_authenticated_client_can_read_in_every_deployment(
     app = put(inner)
     statuses: dict[str, int] = {}
     for method, path in every_request(inner, id):
-        if method == "GET" and path not in ("/enter", "/live", "/static/nothing"):
+        if method == "GET" and path not in ("/link", "/live", "/static/nothing"):
             statuses[path] = (await ask(app, (prefix + path).encode(), headers=BEARER)).status
     wrong = {path: status for path, status in statuses.items() if status != 200}
     # the action is missing, and the worker has stopped

@@ -393,7 +393,7 @@ async def test_the_server_stops_cleanly_with_an_open_stream(dsn: str) -> None:
     assert server.stdout is not None
     try:
         output = ""
-        while (link := re.search(r"http://\S+/enter\S+", output)) is None:
+        while (link := re.search(r"http://\S+/link\S+", output)) is None:
             output += (await server.stdout.readline()).decode()
         async with httpx.AsyncClient(timeout=20, follow_redirects=True) as client:
             await client.get(link[0])

@@ -191,7 +191,7 @@ async def test_an_open_page_ends_when_its_session_logs_out(queue: Queue) -> None
         async with client.stream("GET", "/live", params={"page": "/"}, headers=headers) as stream:
             lines = stream.aiter_lines()
             assert await anext(lines) == "event: draw"
-            assert (await client.post("/leave")).status_code == 303
+            assert (await client.post("/logout")).status_code == 303
             await queue.enqueue("letters-after")
             async with asyncio.timeout(20):
                 rest = [line async for line in lines]

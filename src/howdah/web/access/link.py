@@ -33,13 +33,13 @@ class OneTimeLink:
     @property
     def path(self) -> str:
         """The path of the link."""
-        return f"/enter?token={self._token}"
+        return f"/link?token={self._token}"
 
     async def who(self, request: Request, sessions: Sessions) -> str | None:
         return sessions.who(request)
 
     def login_routes(self, sessions: Sessions) -> Sequence[BaseRoute]:
-        async def enter(request: Request) -> Response:
+        async def log_in(request: Request) -> Response:
             token = request.query_params.get("token", "")
             valid = secrets.compare_digest(token.encode(), self._token.encode())
             if (self._used or not valid) and sessions.who(request) is not None:
@@ -57,4 +57,4 @@ class OneTimeLink:
             sessions.start(response, request, self._who)
             return response
 
-        return [Route("/enter", enter, methods=["GET"])]
+        return [Route("/link", log_in, methods=["GET"])]

@@ -99,5 +99,5 @@ class Password:
         return [
             Route("/login", show_login, methods=["GET"]),
             Route("/login", log_in, methods=["POST"]),
-            Route("/leave", log_out, methods=["POST"]),
+            Route("/logout", log_out, methods=["POST"]),
         ]

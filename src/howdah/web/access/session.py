@@ -68,7 +68,7 @@ class Sessions:
 
     def start(self, response: Response, request: Request, who: str) -> None:
         """Log a user in: set the session cookie."""
-        _log.info("web.entered who=%s from=%s", quoted(who), quoted(address_of(request)))
+        _log.info("web.logged_in who=%s from=%s", quoted(who), quoted(address_of(request)))
         response.set_cookie(
             _cookie_name(request),
             self._signer.dumps([who, secrets.token_urlsafe(16)]),
@@ -84,7 +84,7 @@ class Sessions:
         match self._read(request):
             case [str(who), str(session)]:
                 self._revoked.add(session)
-                _log.info("web.left who=%s from=%s", quoted(who), quoted(address_of(request)))
+                _log.info("web.logged_out who=%s from=%s", quoted(who), quoted(address_of(request)))
             case _:
                 pass
         response.delete_cookie(_cookie_name(request), path=cookie_path(request))

@@ -177,7 +177,7 @@ class Handler:
             raise BadInput(f"{self.job_type} takes {len(self._fields)} arguments, got {len(args)}")
         named = dict(zip(self._fields, args, strict=False))
         if twice := named.keys() & kwargs.keys():
-            raise BadInput(f"{self.job_type} got argument {min(twice)!r} twice")
+            raise BadInput(f"{self.job_type} got argument {min(twice)!r} twice: give it once")
         return {**named, **kwargs}
 
     def decode(self, data: str) -> msgspec.Struct:
@@ -216,7 +216,7 @@ def check_job_type(name: str) -> str:
     if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in name):
         raise BadInput(f"a job type must have no control characters, this one does: {name!r}")
     if any(0xD800 <= ord(c) < 0xE000 for c in name):
-        raise BadInput("a job type must be text, this one has half a surrogate pair")
+        raise BadInput("a job type must be text, this one has half a surrogate pair: remove it")
     return name
 
 

@@ -23,6 +23,7 @@ from howdah.text.reasons import describe, name_of, reason_of, shown
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32
 _SCALARS = (str, int, float, bool)
+_FLATTEN = "use fewer levels, or store the inner part as text"
 
 
 def _plain(value: object) -> object:
@@ -55,9 +56,11 @@ def encode(value: object, what: str, *, limit: int | None = None) -> str:
     try:
         raw = _encoder.encode(value)
     except RecursionError:
-        raise BadInput(f"{what} is nested too deep or contains itself") from None
+        raise BadInput(f"{what} is nested too deep or contains itself: {_FLATTEN}") from None
     except UnicodeEncodeError:
-        raise BadInput(f"{what} contains half a surrogate pair, which is not text") from None
+        raise BadInput(
+            f"{what} contains half a surrogate pair, which is not text: remove it"
+        ) from None
     except (TypeError, NotImplementedError, ValueError, OverflowError) as error:
         raise BadInput(f"{what} is not JSON: {_bad_part(value) or reason_of(error)}") from None
     except Exception as error:  # raised by a model of the user
@@ -69,7 +72,9 @@ def encode(value: object, what: str, *, limit: int | None = None) -> str:
     try:
         text = raw.decode()  # Python searches faster in str than in bytes
     except UnicodeDecodeError:
-        raise BadInput(f"{what} contains bytes that are not UTF-8") from None
+        raise BadInput(
+            f"{what} contains bytes that are not UTF-8: encode its text as UTF-8"
+        ) from None
     if "null" in text or "\\u0000" in text or text.count("{") + text.count("[") > MAX_DEPTH:
         _refuse_unstorable(value, what, depth=1)
     return text
@@ -148,7 +153,7 @@ def read(text: str | bytes, what: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except RecursionError:
-        raise BadInput(f"{what} is nested too deep") from None
+        raise BadInput(f"{what} is nested too deep: {_FLATTEN}") from None
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise BadInput(f"{what} is not JSON: {reason_of(error)}") from None
 
@@ -174,7 +179,7 @@ def _too_large(what: str, size: int, limit: int) -> PayloadTooLarge:
 
 def _refuse_unstorable(value: object, what: str, depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise BadInput(f"{what} is nested more than {MAX_DEPTH} levels deep")
+        raise BadInput(f"{what} is nested more than {MAX_DEPTH} levels deep: {_FLATTEN}")
     if isinstance(value, float):
         if not math.isfinite(value):
             raise BadInput(f"{what} contains {value}, which JSON cannot hold: give None instead")

@@ -28,8 +28,8 @@ PAYLOADS: list[tuple[Any, str]] = [
     ({"x": [1, {"y": -math.inf}]}, "contains -inf, which JSON cannot hold"),
     ({"x": "a\0b"}, "contains a NUL character, which PostgreSQL cannot hold"),
     ({"a\0b": 1}, "contains a NUL character"),
-    ({"x": nested(50)}, "is nested more than 32 levels deep"),
-    ({"x": "\ud800"}, "contains half a surrogate pair"),
+    ({"x": nested(50)}, "is nested more than 32 levels deep: use fewer levels"),
+    ({"x": "\ud800"}, "contains half a surrogate pair, which is not text: remove it"),
     ([1, 2], "a payload must be a mapping of arguments, not list"),
     ("text", "a payload must be a mapping of arguments, not str"),
 ]

@@ -9,14 +9,14 @@ import pytest
 
 from howdah.client.sync import SyncQueue
 from tests.pgbouncer.bouncer import Bouncer, find_pgbouncer, run_pgbouncer
-from tests.security.server import running
+from tests.support.postgres_server import running_server
 
 
 @pytest.fixture(scope="session")
 def bouncer(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bouncer]:
     find_pgbouncer()
     with (
-        running(tmp_path_factory.mktemp("pg")) as server,
+        running_server(tmp_path_factory.mktemp("pg")) as server,
         run_pgbouncer(server, tmp_path_factory.mktemp("bouncer")) as running_bouncer,
     ):
         yield running_bouncer

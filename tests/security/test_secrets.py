@@ -30,8 +30,7 @@ from howdah.events import Emitted
 from howdah.store.dsn_redaction import without_password
 from tests.cli.support import environment, run, started
 from tests.fuzz.budget import examples
-from tests.security.server import running
-from tests.support.postgres_server import PgServer
+from tests.support.postgres_server import PgServer, running_server
 from tests.support.processes import ROOT
 from tests.support.waiting import wait_until
 
@@ -42,7 +41,7 @@ WRONG = f"p4Vr-guessed{secrets.token_hex(4)}-Zt3"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PgServer]:
-    with running(tmp_path_factory.mktemp("secrets"), password=SECRET) as started:
+    with running_server(tmp_path_factory.mktemp("secrets"), password=SECRET) as started:
         SyncQueue(dsn(started)).install()
         yield started
 

@@ -16,8 +16,8 @@ import pytest
 from howdah import JobContext, Queue, Unreachable
 from howdah.client.sync import SyncQueue
 from tests.cli.support import invoke
-from tests.security.server import binaries_with_tls, running, self_signed
-from tests.support.postgres_server import PgServer
+from tests.security.certificates import binaries_with_tls, self_signed
+from tests.support.postgres_server import PgServer, running_server
 from tests.support.waiting import wait_until
 
 HOST = "localhost"
@@ -142,7 +142,7 @@ def test_the_command_line_checks_the_same(secured: Secured) -> None:
 async def test_a_server_without_tls_is_refused_if_tls_is_required(
     tmp_path: Path,
 ) -> None:
-    with running(tmp_path / "plain") as server:
+    with running_server(tmp_path / "plain") as server:
         dsn = server.dsn().replace("sslmode=disable", "sslmode=require")
         with pytest.raises(Unreachable) as refused:
             await Queue(dsn).enqueue("mail")

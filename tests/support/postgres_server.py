@@ -11,8 +11,8 @@ import secrets
 import shutil
 import signal
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, LiteralString, Self, cast
 
@@ -184,6 +184,18 @@ class PgServer:
     def _run(self, program: str, *arguments: str) -> None:
         done = self._run_as.run(self._binaries[program], *arguments)
         assert done.returncode == 0, done.stdout.decode(errors="replace")
+
+
+@contextmanager
+def running_server(folder: Path, password: str | None = None) -> Generator[PgServer]:
+    """Run a server for as long as it is needed."""
+    server = PgServer(folder)
+    server.password = password or server.password
+    server.make()
+    try:
+        yield server.start()
+    finally:
+        server.stop()
 
 
 def free_port() -> int:

@@ -1,32 +1,17 @@
-"""Server: a PostgreSQL on a TCP port with a password, and with TLS on request."""
+"""Certificates: a certificate of its own for a test server, and PostgreSQL binaries with TLS."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.support.postgres_server import PgServer
 from tools.test_matrix import VersionUnavailable, binaries
 
 SSL = "--with-openssl"
-
-
-@contextmanager
-def running(folder: Path, password: str | None = None) -> Generator[PgServer]:
-    """Run a server for as long as it is needed."""
-    server = PgServer(folder)
-    server.password = password or server.password
-    server.make()
-    try:
-        yield server.start()
-    finally:
-        server.stop()
 
 
 def binaries_with_tls() -> Path:

@@ -70,12 +70,12 @@ async def test_a_type_is_known_by_its_jobs_its_workers_its_measures_or_its_pause
     db.enqueue("waiting")
     db.enqueue("ended")
     db.complete(db.claim("ended"))
-    beat_worker(db, "w", "listened")
+    beat_worker(db, "w", "known")
     measure(db, "measured", completed=1)
     db.execute("select howdah.pause('paused', 'why')")
     summary = await overview(db)
-    assert set(summary) == {"waiting", "ended", "listened", "measured", "paused"}
-    assert summary["listened"].listeners == 1
+    assert set(summary) == {"waiting", "ended", "known", "measured", "paused"}
+    assert summary["known"].workers == 1
     assert summary["paused"].paused is not None
     assert summary["ended"].finished == summary["ended"].finished_today == {State.COMPLETED: 1}
 

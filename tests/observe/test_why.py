@@ -91,7 +91,7 @@ async def test_all_slots_are_busy_with_the_types_that_use_them(db: Database) -> 
     assert (await why(db, job)).reason is Reason.READY
     beat_worker(db, "v", "mail", slots=1, running=1)
     answer = await why(db, job)
-    assert answer.listeners == ["v", "w"] or answer.listeners == ["w", "v"]
+    assert answer.workers == ["v", "w"] or answer.workers == ["w", "v"]
     assert "All 4 slots of the 2 workers" in answer.sentence
 
 

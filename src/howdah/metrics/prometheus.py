@@ -130,9 +130,9 @@ def _types(page: _Page, now: Overview) -> None:
         {t: int(row.paused is not None) for t, row in by_type.items()},
     )
     gauge(
-        "howdah_type_listeners",
+        "howdah_type_workers",
         "Live workers that know the type.",
-        {t: row.listeners for t, row in by_type.items()},
+        {t: row.workers for t, row in by_type.items()},
     )
     page.add(
         "howdah_jobs_kept",

@@ -59,7 +59,7 @@ class TypeNow(msgspec.Struct, frozen=True, kw_only=True):
     claimed: int = 0
     running: int = 0
     paused: Paused | None = None
-    listeners: int = 0  # live workers that know the type
+    workers: int = 0  # live workers that know the type
     per_second: float = 0.0  # attempts that ended
     failure_rate: float | None = None  # the share of recent attempts that failed
     pickup: Times = Times()
@@ -147,8 +147,8 @@ class _Reader:
         self.live_workers = await live_workers(self._store, self._within)
         for worker in self.live_workers:
             for job_type in worker.job_types:
-                listeners = self._fields[job_type].get("listeners", 0) + 1
-                self._set(job_type, listeners=listeners)
+                workers = self._fields[job_type].get("workers", 0) + 1
+                self._set(job_type, workers=workers)
         for job_type, pause in (await paused(self._store, within=self._within)).items():
             self._set(job_type, paused=pause)
 

@@ -109,7 +109,7 @@ def _of_type(row: TypeNow) -> Generator[Problem]:
             )
     elif row.waiting and row.oldest is not None:
         held = row.claimed + row.running
-        if not row.listeners and not held and row.oldest > UNSERVED:
+        if not row.workers and not held and row.oldest > UNSERVED:
             yield Problem(
                 kind="no_worker",
                 level=Level.CRITICAL,

@@ -70,7 +70,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     job_id: UUID | None = None
     until: datetime | None = None  # how long it is not due, waits for a retry, or stays unread
     worker_id: str | None = None  # the worker that holds it
-    listeners: list[str] = msgspec.field(default_factory=list[str])  # live workers of the type
+    workers: list[str] = msgspec.field(default_factory=list[str])  # live workers of the type
     slots: int = 0  # of these workers
     busy: int = 0
     busy_with: dict[str, int] = msgspec.field(default_factory=dict[str, int])  # jobs by type
@@ -279,7 +279,7 @@ class _Candidates(msgspec.Struct, frozen=True):
 
     def facts(self) -> dict[str, Any]:
         return {
-            "listeners": [worker.id for worker in self.workers],
+            "workers": [worker.id for worker in self.workers],
             "slots": self.slots,
             "busy": self.busy,
             "busy_with": self.busy_with,

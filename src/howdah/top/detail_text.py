@@ -131,7 +131,7 @@ def job_type(shown: TypeNow, why: str) -> Group:
     )
     builder.fact("later", f"{shown.scheduled}, {shown.retrying:,} of them after a failed attempt")
     builder.fact("running", f"{shown.running:,} and {shown.claimed:,} claimed")
-    builder.fact("workers", f"{shown.listeners:,} run it")
+    builder.fact("workers", f"{shown.workers:,} run it")
     builder.fact("jobs/s", formatting.rate(shown.per_second) or "0")
     builder.fact("failed", f"{formatting.share(shown.failure_rate) or '0%'} of recent attempts")
     for name, times in (("pickup", shown.pickup), ("run", shown.run)):

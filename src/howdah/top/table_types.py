@@ -82,7 +82,7 @@ def _mark(row: TypeNow) -> tuple[str, str]:
     """Return what keeps the type from running, to be shown after its name."""
     if row.paused is not None:
         return " paused", formatting.WARN
-    if not row.listeners and row.waiting:
+    if not row.workers and row.waiting:
         return " no worker", formatting.BAD
     return "", ""
 

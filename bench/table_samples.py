@@ -1,7 +1,7 @@
 """Table samples: dead rows and sizes of jobs_live, and what the server's sessions do, over time.
 
-A thread with a connection of its own looks once a second. It looks at the sessions more often, and
-keeps how many of them were active on average: by statement, and by what they waited for.
+A thread with a connection of its own reads them once a second. It reads the sessions more often,
+and keeps how many of them were active on average: by statement, and by what they waited for.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SESSIONS = r"""
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one look found."""
+    """What was read at one moment."""
 
     at_ns: int
     dead_rows: int

@@ -30,9 +30,9 @@ REPEATS = 9
 UNCHANGED = 1.25
 WITHIN = timedelta(minutes=5)
 
-Look = Callable[[Queue, UUID], Awaitable[object]]
+Query = Callable[[Queue, UUID], Awaitable[object]]
 
-LOOKS: dict[str, Look] = {
+QUERIES: dict[str, Query] = {
     "queue.counts()": lambda queue, _: queue.counts(),
     "overview": lambda queue, _: observe.overview(queue.store, within=WITHIN),
     "problems": lambda queue, _: observe.problems(queue.store, within=WITHIN),
@@ -59,7 +59,7 @@ def measure_dead_rows(context: CaseContext) -> CaseResult:
             _run_jobs(context, testbed)
         seconds = asyncio.run(_measure_all(baseline, adverse))
     return CaseResult(
-        [_finding(look, sides) for look, sides in seconds.items()],
+        [_finding(query, sides) for query, sides in seconds.items()],
         [_curve(seconds)],
     )
 
@@ -79,14 +79,14 @@ async def _measure_all(baseline: Testbed, adverse: Testbed) -> dict[str, dict[st
         sides = ((BASELINE, first), (ADVERSE, second))
         ids = {side: await _newest(queue) for side, queue in sides}
         seconds: dict[str, dict[str, list[float]]] = {}
-        for name, look in LOOKS.items():
-            of_look = seconds[name] = {BASELINE: list[float](), ADVERSE: list[float]()}
+        for name, query in QUERIES.items():
+            of_query = seconds[name] = {BASELINE: list[float](), ADVERSE: list[float]()}
             for number in range(REPEATS + 1):
                 for side, queue in sides if number % 2 else reversed(sides):
                     began = time.perf_counter()
-                    await look(queue, ids[side])
+                    await query(queue, ids[side])
                     if number:  # the first call also makes its plan
-                        of_look[side].append(time.perf_counter() - began)
+                        of_query[side].append(time.perf_counter() - began)
         return seconds
 
 
@@ -99,11 +99,11 @@ async def _newest(queue: Queue) -> UUID:
     )
 
 
-def _finding(look: str, sides: dict[str, list[float]]) -> Finding:
+def _finding(query: str, sides: dict[str, list[float]]) -> Finding:
     medians = {side: statistics.median(values) * 1000 for side, values in sides.items()}
     return Finding(
         case=DEAD_ROWS.name,
-        title=f"{DEAD_ROWS.title}, {look} ({medians[BASELINE]:.1f} ms without)",
+        title=f"{DEAD_ROWS.title}, {query} ({medians[BASELINE]:.1f} ms without)",
         measured=round(medians[ADVERSE] / medians[BASELINE], 3),
         sense="at most",
         bound=UNCHANGED,

@@ -15,7 +15,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from howdah.observe import OverTime, Point, Range
-from howdah.web.render import length as short_length
+from howdah.text.wording import length
 
 Value = float | None
 _Parts = list[list[tuple[int, float]]]  # of a line: (point number, value)
@@ -34,17 +34,17 @@ TICKS_OF_TIME: dict[float, str] = {
     0.1: "100 ms",
     1.0: "1 s",
     10.0: "10 s",
-    60.0: "1 min",
-    600.0: "10 min",
-    3600.0: "1 h",
-    36000.0: "10 h",
-    360000.0: "100 h",
+    60.0: "1m",
+    600.0: "10m",
+    3600.0: "1h",
+    36000.0: "10h",
+    360000.0: "100h",
 }
 UNITS = ((1 / 60, "second", 120.0), (1.0, "minute", 1.0), (60.0, "hour", 0.0))
 AGO: dict[Range, tuple[str, ...]] = {
-    Range.HOUR: ("60 min ago", "45", "30", "15", "now"),
-    Range.DAY: ("24 h ago", "18", "12", "6", "now"),
-    Range.WEEK: ("7 d ago", "6", "5", "4", "3", "2", "1", "now"),
+    Range.HOUR: ("60m ago", "45", "30", "15", "now"),
+    Range.DAY: ("24h ago", "18", "12", "6", "now"),
+    Range.WEEK: ("7d ago", "6", "5", "4", "3", "2", "1", "now"),
 }
 
 
@@ -181,15 +181,14 @@ def _three(value: float) -> str:
 def _length(seconds: float) -> str:
     if seconds in TICKS_OF_TIME:
         return TICKS_OF_TIME[seconds]
-    return "0 ms" if seconds <= SHORTEST else short_length(timedelta(seconds=seconds))
+    return "0 ms" if seconds <= SHORTEST else length(timedelta(seconds=seconds))
 
 
 def _ago(seen: OverTime, n: int) -> str:
-    """Format how long ago a point was."""
-    minutes = max(1, round((seen.at - seen.points[n].at - seen.step / 2) / timedelta(minutes=1)))
-    if minutes < 100:
-        return f"{minutes} min ago"
-    return f"{minutes / 60:.0f} h ago" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days ago"
+    """Format how long ago a point was, to the minute."""
+    minute = timedelta(minutes=1)
+    past = seen.at - seen.points[n].at - seen.step / 2
+    return f"{length(max(minute, round(past / minute) * minute))} ago"
 
 
 # ── drawing ──

@@ -160,6 +160,20 @@ async def test_a_handler_that_holds_the_gil_of_its_worker_is_named(db: Database)
         assert ("GIL" in answer.sentence) == bool(words)
 
 
+async def test_claimed_by_a_worker_that_is_held_up(db: Database) -> None:
+    """A handler that holds the GIL at once keeps its worker from reporting its start."""
+    job = db.enqueue("hog")
+    db.claim("hog", worker="w")
+    answer = await why(db, job)
+    assert answer.sentence.endswith("has not started it.")
+    held_up = '{"held_up": {"seconds": 9.5, "types": ["hog"], "now": true}}'
+    db.execute("select howdah.beat('w', p_info => %s::jsonb)", held_up)
+    answer = await why(db, job)
+    assert answer.reason is Reason.CLAIMED
+    assert "has not reported its start. No thread of that worker could run" in answer.sentence
+    assert "hog holds the GIL" in answer.sentence
+
+
 @pytest.mark.parametrize("reason", [Reason.COMPLETED, Reason.FAILED, Reason.CANCELLED])
 async def test_ended(db: Database, reason: Reason) -> None:
     job = db.enqueue("mail", max_attempts=1)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -81,6 +82,18 @@ def test_a_program_without_a_guard_is_refused_before_it_runs_twice(
     assert done.stdout.split() == ["began"]
     line = len((JOBS + end).splitlines())
     assert f"imports. line {line} would run there again: {GUARD}" in done.stderr
+
+
+@pytest.mark.parametrize("how", [["prog.py"], ["-m", "prog"]], ids=["file", "module"])
+def test_a_function_under_the_guard_is_refused(
+    queue: Queue, dsn: str, tmp_path: Path, how: list[str]
+) -> None:
+    above, job, below = JOBS.partition("@queue.job")
+    program = f"{above}if __name__ == '__main__':\n" + indent(job + below + BARE, "    ")
+    done = run(dsn, tmp_path, program, *how)
+    assert done.returncode == 1
+    assert "under if __name__ ==" in done.stderr
+    assert "define the function above it" in done.stderr
 
 
 def test_a_program_without_a_file_is_refused(queue: Queue, dsn: str, tmp_path: Path) -> None:

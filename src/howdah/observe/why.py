@@ -154,7 +154,11 @@ def _held(row: asyncpg.Record, status: State) -> Why:
             **known,
         )
     if status is State.CLAIMED:
-        sentence = f"Worker {worker} claimed it {length(now - since)} ago and has not started it."
+        holding = _holding(row)  # then its start is perhaps not written yet
+        sentence = (
+            f"Worker {worker} claimed it {length(now - since)} ago and has not "
+            f"{'reported its start' if holding else 'started it'}.{holding}"
+        )
         return Why(reason=Reason.CLAIMED, sentence=sentence, **known)
     stage = f", {row['current_stage']}" if row["current_stage"] else ""
     done = f": {row['progress']}%{stage}" if row["progress"] or stage else ""

@@ -12,6 +12,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from howdah.errors import Unreachable
+
 
 class _Waiter:
     """A loop that waits until it may open a connection."""
@@ -48,7 +50,7 @@ class ConnectionLimit:
     async def acquire(self, timeout: float | None, ask_others: Callable[[], None]) -> None:
         """Wait until one more is allowed; `ask_others` makes other loops close an idle one.
 
-        Raises TimeoutError after `timeout` seconds.
+        Raises Unreachable after `timeout` seconds.
         """
         waiter = _Waiter()
         with self._mutex:
@@ -60,12 +62,18 @@ class ConnectionLimit:
             ask_others()
             async with asyncio.timeout(timeout):
                 await waiter.future
-        except BaseException:
+        except BaseException as error:
             with self._mutex:
                 if not waiter.granted:
                     self.waiting.remove(waiter)
             if waiter.granted:
                 self.release()
+            if isinstance(error, TimeoutError):
+                raise Unreachable(
+                    f"all {self.total} connections that this queue may have over all its event "
+                    "loops are in use: use SyncQueue in threads instead of asyncio.run, or give "
+                    "the queue more with connections="
+                ) from None
             raise
 
     def release(self, count: int = 1) -> None:

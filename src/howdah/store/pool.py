@@ -19,7 +19,6 @@ from contextlib import suppress
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING
 
-from howdah.errors import Unreachable
 from howdah.store.connection_limit import ConnectionLimit
 from howdah.store.errors import CONNECTION_ERRORS
 
@@ -147,7 +146,7 @@ class Pool:
         self._unopened -= 1
         try:
             if first:
-                await self._wait_for_limit()
+                await self._limit.acquire(self._timeout, self._ask_others)
         except BaseException:
             self._unopened += 1
             self._wake_waiter(None)
@@ -158,16 +157,6 @@ class Pool:
             self._count_closed()
             self._wake_waiter(None)
             raise
-
-    async def _wait_for_limit(self) -> None:
-        try:
-            await self._limit.acquire(self._timeout, self._ask_others)
-        except TimeoutError:
-            raise Unreachable(
-                f"all {self._limit.total} connections that this queue may have over all its event "
-                "loops are in use: use SyncQueue in threads instead of asyncio.run, or give the "
-                "queue more with connections="
-            ) from None
 
     def _count_closed(self) -> None:
         """Count a closed connection: another may be opened, here or by another loop."""

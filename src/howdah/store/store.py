@@ -93,6 +93,7 @@ class Store:
         """Start without any connection."""
         self._pools: dict[asyncio.AbstractEventLoop, Pool] = {}
         self._limit = ConnectionLimit(ALL_LOOPS * self._connections)
+        self._installed = False  # whether the embedded database has the schema
         self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
             WeakKeyDictionary()
         )
@@ -157,8 +158,7 @@ class Store:
                 return
             await self._join_embedded()
             try:
-                if self.embedded:
-                    await self.install()
+                await self._install_embedded()
             except BaseException:
                 await self._leave_embedded()
                 raise
@@ -203,6 +203,18 @@ class Store:
         finally:
             await connection.close()
 
+    async def _install_embedded(self) -> None:
+        """Install the schema in the embedded database, once for all loops."""
+        if not self.embedded or self._installed:
+            return
+        await self._limit.acquire(self._call_timeout, self._close_one_idle)
+        try:
+            if not self._installed:  # by another loop, meanwhile
+                await self.install()
+                self._installed = True
+        finally:
+            self._limit.release()
+
     async def _join_embedded(self) -> None:
         if not self.embedded or self._server is not None:
             return
@@ -223,7 +235,7 @@ class Store:
 
     def _leave_embedded_once(self) -> None:
         with self._joining:
-            server, self._server = self._server, None
+            server, self._server, self._installed = self._server, None, False
             if server is not None:
                 server.release()
 

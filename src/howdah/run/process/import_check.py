@@ -7,9 +7,11 @@ that it cannot find, or could find only by running the whole program again.
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -58,6 +60,11 @@ def _check(handler: Handler) -> None:
             )
         if (line := _line_without_guard()) is not None:
             raise BadInput(_no_guard(handler, f"line {line}"))
+    if name == "__main__" and _defined_under_guard(handler):
+        raise BadInput(
+            f'{handler.where} is run="process" and defined under if __name__ == "__main__":, '
+            "which does not run in a process: define the function above it"
+        )
     _check_name(handler)
 
 
@@ -90,14 +97,37 @@ def _line_without_guard() -> int | None:
     file = main_file()
     if main_frame is None or file is None:
         return None
-    try:
-        statements = ast.parse(Path(file).read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return None
     line = main_frame.f_lineno
+    statement = _around(line, _statements(file))
+    return None if statement is None or _is_guard(statement) else line
+
+
+def _defined_under_guard(handler: Handler) -> bool:
+    """Whether only the program itself defines the function, and not a process that imports it."""
+    code = getattr(inspect.unwrap(handler.function), "__code__", None)
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    if code is None or file is None:
+        return False
+    with suppress(OSError):
+        if Path(code.co_filename).samefile(file):
+            statement = _around(code.co_firstlineno, _statements(file))
+            return statement is not None and _is_guard(statement)
+    return False
+
+
+def _statements(file: str) -> list[ast.stmt]:
+    """Return the top-level statements of a file; none if it cannot be read."""
+    try:
+        return ast.parse(Path(file).read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+
+
+def _around(line: int, statements: list[ast.stmt]) -> ast.stmt | None:
+    """Find the statement that the line is part of."""
     for statement in statements:
         if statement.lineno <= line <= (statement.end_lineno or line):
-            return None if _is_guard(statement) else line
+            return statement
     return None
 
 

@@ -28,6 +28,7 @@ from howdah.checks.arguments import (
     check_whole,
 )
 from howdah.checks.durations import YEAR, check_length, check_wait
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.claim import claim as claiming
 from howdah.client.follow import Follower
 from howdah.client.handle import Handle
@@ -165,6 +166,7 @@ class Queue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        queue: str = DEFAULT_QUEUE,
     ) -> Registration: ...
     def job(
         self,
@@ -180,6 +182,7 @@ class Queue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        queue: str = DEFAULT_QUEUE,
     ) -> JobType[..., Any] | Registration:
         """Register a function as a type of job, bare or with options."""
         registration = Registration(
@@ -195,6 +198,7 @@ class Queue:
                 retry_on=retry_on,
                 fail_on=fail_on,
                 label=label,
+                queue=queue,
             ),
         )
         return registration if function is None else registration(function)
@@ -328,6 +332,7 @@ class Queue:
         *,
         concurrency: int = 100,
         job_types: Iterable[str] | str | None = None,
+        queues: Iterable[str] | str | None = None,
         batch_size: int = 2000,
         threads: int = 16,
         processes: int | None = None,
@@ -339,12 +344,16 @@ class Queue:
         worker_id: str | None = None,
         log_jobs: bool = False,
     ) -> Worker:
-        """Make a worker: `async with queue.worker(): …`, or `await queue.worker().run()`."""
+        """Make a worker: `async with queue.worker(): …`, or `await queue.worker().run()`.
+
+        It runs all registered types, or those in `job_types`, or those of the named `queues`.
+        """
         return Worker(
             self.store,
             self.handlers,
             concurrency=concurrency,
             job_types=job_types,
+            queues=queues,
             batch_size=batch_size,
             threads=threads,
             processes=processes,
@@ -457,6 +466,7 @@ class Queue:
         *,
         status: State | str | Sequence[State | str] = (),
         job_type: str | Sequence[str] = (),
+        queue: str | Sequence[str] = (),
         worker_id: str | None = None,
         before: UUID | str | None = None,
         limit: int = 50,
@@ -468,6 +478,7 @@ class Queue:
         wanted = Filter(
             status=tuple(_state(status) for status in statuses),
             job_type=tuple(check_names("job_type", job_type)),
+            queue=tuple(check_names("queue", queue, "names of queues")),
             worker_id=None if worker_id is None else check_text("worker_id", worker_id),
         )
         return await list_jobs(

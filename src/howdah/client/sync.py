@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.client import portal
 from howdah.client.job_type import JobType
 from howdah.client.queue import Queue
@@ -364,6 +365,7 @@ class SyncQueue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        queue: str = DEFAULT_QUEUE,
     ) -> SyncRegistration: ...
 
     def job(
@@ -380,6 +382,7 @@ class SyncQueue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        queue: str = DEFAULT_QUEUE,
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options."""
         registered = self.asynchronous.job(
@@ -392,6 +395,7 @@ class SyncQueue:
             retry_on=retry_on,
             fail_on=fail_on,
             label=label,
+            queue=queue,
         )
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
@@ -496,6 +500,7 @@ class SyncQueue:
         *,
         concurrency: int = 100,
         job_types: Iterable[str] | str | None = None,
+        queues: Iterable[str] | str | None = None,
         batch_size: int = 2000,
         threads: int = 16,
         processes: int | None = None,
@@ -507,11 +512,15 @@ class SyncQueue:
         worker_id: str | None = None,
         log_jobs: bool = False,
     ) -> SyncWorker:
-        """Make a worker: `with queue.worker(): …`, or `queue.worker().run()`."""
+        """Make a worker: `with queue.worker(): …`, or `queue.worker().run()`.
+
+        It runs all registered types, or those in `job_types`, or those of the named `queues`.
+        """
         return SyncWorker(
             self._bridge.queue.worker(
                 concurrency=concurrency,
                 job_types=job_types,
+                queues=queues,
                 batch_size=batch_size,
                 threads=threads,
                 processes=processes,
@@ -596,6 +605,7 @@ class SyncQueue:
         *,
         status: State | str | Sequence[State | str] = (),
         job_type: str | Sequence[str] = (),
+        queue: str | Sequence[str] = (),
         worker_id: str | None = None,
         before: UUID | str | None = None,
         limit: int = 50,
@@ -603,7 +613,12 @@ class SyncQueue:
         """List jobs, newest first; `before` is the last id of the previous page."""
         return portal.run(
             self._bridge.queue.jobs(
-                status=status, job_type=job_type, worker_id=worker_id, before=before, limit=limit
+                status=status,
+                job_type=job_type,
+                queue=queue,
+                worker_id=worker_id,
+                before=before,
+                limit=limit,
             )
         )
 

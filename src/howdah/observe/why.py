@@ -14,6 +14,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.errors import JobNotFound
 from howdah.observe.count import CAP, Count
 from howdah.observe.paused import Paused, paused
@@ -229,6 +230,7 @@ class _Candidates(msgspec.Struct, frozen=True):
     workers: list[LiveWorker]
     busy_with: dict[str, int]
     job_type: str
+    queue: str | None  # None: the type is not registered
 
     @classmethod
     async def of(cls, store: Store, job_type: str, within: timedelta) -> _Candidates:
@@ -242,7 +244,16 @@ class _Candidates(msgspec.Struct, frozen=True):
             [worker.id for worker in workers],
             CAP,
         )
-        return cls(workers, {row[0]: row[1] for row in rows}, job_type)
+        queue = await query.fetchval(
+            store, within, "select max(queue) from howdah.job_types where name = $1", job_type
+        )
+        return cls(workers, {row[0]: row[1] for row in rows}, job_type, queue)
+
+    @property
+    def of_queue(self) -> str:
+        """The queue of the type, for a sentence; empty for the queue `default`."""
+        named = self.queue not in (None, DEFAULT_QUEUE)
+        return f", of the queue {self.queue}" if named else ""
 
     @property
     def slots(self) -> int:
@@ -354,8 +365,9 @@ def _blocked(
     if not candidates.workers:
         return Why(
             reason=Reason.NO_WORKER,
-            sentence=f"No live worker knows the type {job_type}. Start one that does. Foreign "
-            "workers, which claim with plain SQL and never beat, are not counted here.",
+            sentence=f"No live worker knows the type {job_type}{candidates.of_queue}. Start one "
+            "that does. Foreign workers, which claim with plain SQL and never beat, are not "
+            "counted here.",
             **known,
         )
     return None

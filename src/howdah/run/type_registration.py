@@ -74,6 +74,7 @@ def _row(handler: Handler) -> dict[str, object]:
         "name": handler.job_type,
         "priority": rules.priority,
         "max_attempts": rules.max_attempts,
+        "queue": rules.queue,
         "timeout": None if timeout is None else f"{min(timeout, _LONGEST).total_seconds():f} s",
         "run": handler.run,
         "parameters": handler.parameters,

@@ -119,6 +119,7 @@ def job_type(shown: TypeNow, why: str) -> Group:
     """Describe a job type."""
     builder = TextBuilder()
     builder.fact("type", shown.job_type)
+    builder.fact("queue", shown.queue)
     builder.fact("why", why)
     if shown.paused is not None:
         builder.fact(

@@ -215,7 +215,7 @@ async def _on_many(
     )
 
 
-@endpoints.post("/bulk/reprioritise", status=202)
+@endpoints.post("/bulk/reprioritise", status=202, also=(404,))
 async def reprioritise_all(
     context: DashboardContext, who: str, body: NewPriorityOfMatching
 ) -> BulkStarted:

@@ -108,6 +108,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     fail_on: ExceptionTypes = ()
     label: str | None = None  # names one job in lists: "{order_id}"
     queue: str = DEFAULT_QUEUE  # a name for a set of types
+    expires: timedelta | None = None  # cancelled if not started so long after it is due
 
 
 class Handler:

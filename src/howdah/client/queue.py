@@ -36,7 +36,7 @@ from howdah.client.job_type import JobType
 from howdah.client.registry import ExceptionTypes, Registration, Registry, rules
 from howdah.errors import BadInput, StaleLease
 from howdah.handler import Backoff, Handler, Run, check_job_type
-from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, NEVER, Draft, Job, Lease
 from howdah.observe.job_types import warn_unregistered
 from howdah.observe.page import Filter, list_jobs
 from howdah.observe.queue_depth import queue_depth
@@ -167,6 +167,7 @@ class Queue:
         fail_on: ExceptionTypes = (),
         label: str | None = None,
         queue: str = DEFAULT_QUEUE,
+        expires: timedelta | float | None = None,
     ) -> Registration: ...
     def job(
         self,
@@ -183,6 +184,7 @@ class Queue:
         fail_on: ExceptionTypes = (),
         label: str | None = None,
         queue: str = DEFAULT_QUEUE,
+        expires: timedelta | float | None = None,
     ) -> JobType[..., Any] | Registration:
         """Register a function as a type of job, bare or with options."""
         registration = Registration(
@@ -199,6 +201,7 @@ class Queue:
                 fail_on=fail_on,
                 label=label,
                 queue=queue,
+                expires=expires,
             ),
         )
         return registration if function is None else registration(function)
@@ -234,6 +237,8 @@ class Queue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         handler = self.handlers.get(check_job_type(job_type))
@@ -245,6 +250,8 @@ class Queue:
                 priority = handler.rules.priority
             if max_attempts is None:
                 max_attempts = handler.rules.max_attempts
+            if expires is None and expires_at is None:
+                expires = handler.rules.expires or NEVER
         else:
             encoded = payload.encode(dict(data or {}), f"the payload of {job_type!r}")
         return enqueue.draft(
@@ -254,6 +261,8 @@ class Queue:
             run_at=run_at,
             delay=delay,
             max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
         )
 
     async def enqueue(
@@ -265,6 +274,8 @@ class Queue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
         conn: Any = None,
     ) -> Handle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
@@ -275,6 +286,8 @@ class Queue:
             run_at=run_at,
             delay=delay,
             max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
         )
         await enqueue.enqueue(self.store, draft, conn)
         known = job_type in self.handlers or job_type in self._checked_types

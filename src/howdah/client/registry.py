@@ -81,6 +81,7 @@ def rules(
     fail_on: ExceptionTypes,
     label: str | None = None,
     queue: str = DEFAULT_QUEUE,
+    expires: timedelta | float | None = None,
 ) -> Rules:
     """Make the rules of a job type; raises BadInput for a bad value."""
     return Rules(
@@ -93,6 +94,7 @@ def rules(
         fail_on=_exception_types("fail_on", fail_on),
         label=label,
         queue=check_queue_name(queue),
+        expires=None if expires is None else check_length("expires", expires),
     )
 
 

@@ -108,17 +108,27 @@ class SyncJobType(Generic[P, R]):
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
         conn: Any = None,
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
         Options add up: one that is not given here keeps its value of an earlier `options` call.
         `run_at` is an instant with a time zone; the server counts `delay` from its own clock.
+        No attempt begins later than `expires` after the job is due, or after the instant
+        `expires_at`; a job that has not started by then is cancelled.
         With `conn`, a connection or session of the caller, the job is part of the caller's
         transaction.
         """
         with_options = self.asynchronous.options(
-            priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
+            priority=priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
+            conn=conn,
         )
         return type(self)(with_options, self._bridge)
 
@@ -366,6 +376,7 @@ class SyncQueue:
         fail_on: ExceptionTypes = (),
         label: str | None = None,
         queue: str = DEFAULT_QUEUE,
+        expires: timedelta | float | None = None,
     ) -> SyncRegistration: ...
 
     def job(
@@ -383,6 +394,7 @@ class SyncQueue:
         fail_on: ExceptionTypes = (),
         label: str | None = None,
         queue: str = DEFAULT_QUEUE,
+        expires: timedelta | float | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options."""
         registered = self.asynchronous.job(
@@ -396,6 +408,7 @@ class SyncQueue:
             fail_on=fail_on,
             label=label,
             queue=queue,
+            expires=expires,
         )
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
@@ -425,10 +438,19 @@ class SyncQueue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         return self._bridge.queue.draft(
-            job_type, data, priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts
+            job_type,
+            data,
+            priority=priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
         )
 
     def enqueue(
@@ -440,6 +462,8 @@ class SyncQueue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
         conn: Any = None,
     ) -> SyncHandle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
@@ -452,6 +476,8 @@ class SyncQueue:
                     run_at=run_at,
                     delay=delay,
                     max_attempts=max_attempts,
+                    expires=expires,
+                    expires_at=expires_at,
                     conn=conn,
                 ),
                 conn,

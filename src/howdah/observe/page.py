@@ -79,6 +79,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int
     last_error: str | None
     run_at: datetime | None
+    expires_at: datetime | None
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

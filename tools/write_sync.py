@@ -63,17 +63,7 @@ WRITTEN = {
         return f"<SyncQueue at {self._bridge.store.shown_dsn}>"
         """,
     "Queue.job": """
-        registered = self.asynchronous.job(
-            name=name,
-            priority=priority,
-            max_attempts=max_attempts,
-            timeout=timeout,
-            run=run,
-            backoff=backoff,
-            retry_on=retry_on,
-            fail_on=fail_on,
-            label=label,
-        )
+        registered = self.asynchronous.job(KEYWORDS)
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
         """,
@@ -84,9 +74,7 @@ WRITTEN = {
         return repr(self.asynchronous)
         """,
     "JobType.options": """
-        with_options = self.asynchronous.options(
-            priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
-        )
+        with_options = self.asynchronous.options(KEYWORDS)
         return type(self)(with_options, self._bridge)
         """,
     "Registration.__call__": """
@@ -206,9 +194,14 @@ def passed(function: Function, replace: dict[str, str] | None = None) -> str:
     parameters = function.args
     parts = [replace.get(a.arg, a.arg) for a in (parameters.posonlyargs + parameters.args)[1:]]
     parts += [f"*{parameters.vararg.arg}"] if parameters.vararg else []
-    parts += [f"{a.arg}={a.arg}" for a in parameters.kwonlyargs]
+    parts += keywords(function)
     parts += [f"**{parameters.kwarg.arg}"] if parameters.kwarg else []
     return ", ".join(parts)
+
+
+def keywords(function: Function) -> list[str]:
+    """Write the keyword arguments of a call that forwards a function's options."""
+    return [f"{a.arg}={a.arg}" for a in function.args.kwonlyargs]
 
 
 def wrapped(value: str, returns: str) -> str:
@@ -258,6 +251,7 @@ def method(cls: str, function: Function) -> str:
     if doc := ast.get_docstring(function, clean=False):
         lines.append(f'    """{plain(doc)}"""')
     body = WRITTEN.get(f"{cls}.{function.name}") or forwarding(cls, function)
+    body = body.replace("KEYWORDS", ", ".join(keywords(function)))
     lines.append(textwrap.indent(textwrap.dedent(body).strip(), "    "))
     return "\n".join(lines)
 

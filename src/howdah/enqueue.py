@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
 
-from howdah.checks.durations import check_wait
+from howdah.checks.durations import check_length, check_wait
 from howdah.errors import BadInput
 from howdah.handler import check_job_type
-from howdah.job import Draft
+from howdah.job import NEVER, Draft
 from howdah.store import Store, caller_connection
 from howdah.store import enqueue as store_enqueue
 from howdah.store.ids import new_id
@@ -34,6 +34,8 @@ def draft(
     run_at: datetime | None = None,
     delay: timedelta | float | None = None,
     max_attempts: int | None = None,
+    expires: timedelta | float | None = None,
+    expires_at: datetime | None = None,
     id: UUID | None = None,
 ) -> Draft:
     """Make a draft with an encoded payload; refuses values that the database would refuse."""
@@ -45,6 +47,8 @@ def draft(
         max_attempts=None if max_attempts is None else check_max_attempts(max_attempts),
         run_at=check_run_at(run_at),
         delay=check_delay(delay, run_at),
+        expires=check_expires(expires, expires_at),
+        expires_at=check_expires_at(expires_at, run_at),
     )
 
 
@@ -65,17 +69,47 @@ def check_max_attempts(max_attempts: int) -> int:
 
 
 def check_run_at(run_at: datetime | None) -> datetime | None:
-    if run_at is not None:
-        if not isinstance(run_at, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise BadInput(f"run_at must be a datetime, not {run_at!r}")
-        if run_at.utcoffset() is None:
-            raise BadInput(
-                f"run_at={run_at.isoformat()} has no time zone: "
-                "use datetime.now(UTC) + …, or delay=timedelta(…)"
-            )
-        if not 2 <= run_at.year <= 9997:
-            raise BadInput(f"run_at={run_at.isoformat()} must be in the years 2 to 9997")
-    return run_at
+    return None if run_at is None else _check_instant("run_at", run_at, "delay")
+
+
+def _check_instant(what: str, at: datetime, length: str) -> datetime:
+    """Return an instant that the database can store; `length` is the option for a length."""
+    if not isinstance(at, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise BadInput(f"{what} must be a datetime, not {shown(at)}")
+    if at.utcoffset() is None:
+        raise BadInput(
+            f"{what}={at.isoformat()} has no time zone: "
+            f"use datetime.now(UTC) + …, or {length}=timedelta(…)"
+        )
+    if not 2 <= at.year <= 9997:
+        raise BadInput(f"{what}={at.isoformat()} must be in the years 2 to 9997")
+    return at
+
+
+def check_expires(
+    expires: timedelta | float | None, expires_at: datetime | None
+) -> timedelta | None:
+    if expires is None or expires == NEVER:
+        return NEVER if expires is not None and expires_at is None else None
+    if expires_at is not None:
+        raise BadInput("give expires or expires_at, not both")
+    if isinstance(expires, datetime):
+        raise BadInput(
+            f"expires is a length of time: give the instant {shown(expires)} as expires_at"
+        )
+    return check_length("expires", expires)
+
+
+def check_expires_at(expires_at: datetime | None, run_at: datetime | None) -> datetime | None:
+    if expires_at is None:
+        return None
+    checked = _check_instant("expires_at", expires_at, "expires")
+    if run_at is not None and checked <= run_at:
+        raise BadInput(
+            f"expires_at={checked.isoformat()} is not after run_at={run_at.isoformat()}: "
+            "the job could never run"
+        )
+    return checked
 
 
 def check_delay(delay: timedelta | float | None, run_at: datetime | None) -> timedelta | None:

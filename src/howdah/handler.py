@@ -25,6 +25,7 @@ from msgspec.structs import astuple
 from howdah import payload
 from howdah.checks.durations import YEAR, check_wait
 from howdah.checks.functions import check_function, check_top_level, parameters_of
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.errors import BadInput
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
 from howdah.result import ResultType
@@ -106,6 +107,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     retry_on: ExceptionTypes = (Exception,)
     fail_on: ExceptionTypes = ()
     label: str | None = None  # names one job in lists: "{order_id}"
+    queue: str = DEFAULT_QUEUE  # a name for a set of types
+    expires: timedelta | None = None  # cancelled if not started so long after it is due
 
 
 class Handler:

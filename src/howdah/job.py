@@ -31,6 +31,7 @@ class Priority(IntEnum):
 
 DEFAULT_PRIORITY = int(Priority.DISCOVERED)
 DEFAULT_MAX_ATTEMPTS = 3
+NEVER = timedelta.max  # as `expires` of a draft: it never expires, whatever its type registered
 
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -50,6 +51,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     max_attempts: int | None = None  # the same
     run_at: datetime | None = None
     delay: timedelta | None = None
+    expires: timedelta | None = None  # so long after it is due; None: as registered for its type
+    expires_at: datetime | None = None
     trace: str | None = None  # a W3C traceparent
 
 
@@ -100,6 +103,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int
     last_error: str | None
     run_at: datetime | None
+    expires_at: datetime | None
     result: Any
     errors: list[dict[str, Any]]
 

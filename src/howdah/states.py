@@ -32,6 +32,7 @@ class Verb(StrEnum):
     HAND_BACK = "hand_back"
     CANCEL = "cancel"
     RECOVER = "recover"
+    EXPIRE = "expire"
     REQUEUE = "requeue"
 
 
@@ -60,6 +61,7 @@ MOVES: frozenset[tuple[Verb, State, State]] = frozenset(
         (Verb.RECOVER, State.RUNNING, State.PENDING),
         (Verb.RECOVER, State.CLAIMED, State.FAILED),
         (Verb.RECOVER, State.RUNNING, State.FAILED),
+        (Verb.EXPIRE, State.PENDING, State.CANCELLED),
         (Verb.REQUEUE, State.FAILED, State.PENDING),
         (Verb.REQUEUE, State.CANCELLED, State.PENDING),
     }

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from howdah.checks.arguments import check_names, check_text, check_whole
 from howdah.checks.durations import YEAR, check_length, check_wait
+from howdah.checks.queue_names import refuse_unknown_queues
 from howdah.errors import BadInput, HowdahError
 from howdah.growing_pause import GrowingPause
 from howdah.handler import Handler
@@ -41,6 +42,33 @@ def _new_id() -> str:
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
+def _taken(
+    handlers: Mapping[str, Handler],
+    job_types: Iterable[str] | str | None,
+    queues: Iterable[str] | str | None,
+) -> list[str]:
+    """Return the job types that a worker runs: those named, those of the named queues, or all."""
+    if job_types is not None and queues is not None:
+        raise BadInput("give job_types or queues, not both: each chooses what the worker runs")
+    if queues is not None:
+        named = check_names("queues", queues, "names of queues")
+        if not named:
+            raise BadInput("queues is empty: name a queue, or leave it out to run all job types")
+        refuse_unknown_queues(named, {handler.rules.queue for handler in handlers.values()})
+        taken = {name for name, handler in handlers.items() if handler.rules.queue in named}
+    else:
+        taken = set(handlers if job_types is None else check_names("job_types", job_types))
+    if unknown := taken - set(handlers):
+        known = ", ".join(sorted(handlers)) or "none"
+        raise BadInput(
+            f"job_types: no function is registered for job type {min(unknown)!r}; "
+            f"registered are: {shown(known)[1:-1]}"
+        )
+    if not taken:
+        raise BadInput("this worker has no job types: register functions with @queue.job")
+    return sorted(taken)
+
+
 class Worker:
     """Works on the jobs of one queue until it is stopped."""
 
@@ -51,6 +79,7 @@ class Worker:
         *,
         concurrency: int = 100,
         job_types: Iterable[str] | str | None = None,
+        queues: Iterable[str] | str | None = None,
         batch_size: int = 2000,
         threads: int = 16,
         processes: int | None = None,
@@ -75,16 +104,7 @@ class Worker:
         upkeep_every = check_length("upkeep_every", upkeep_every, YEAR)
         if worker_id is not None and worker_id != "":
             check_text("worker_id", worker_id)
-        given = handlers if job_types is None else check_names("job_types", job_types)
-        taken = sorted(set(given))
-        if unknown := set(taken) - set(handlers):
-            known = ", ".join(sorted(handlers)) or "none"
-            raise BadInput(
-                f"job_types: no function is registered for job type {min(unknown)!r}; "
-                f"registered are: {shown(known)[1:-1]}"
-            )
-        if not taken:
-            raise BadInput("this worker has no job types: register functions with @queue.job")
+        taken = _taken(handlers, job_types, queues)
         self.id: str = worker_id or _new_id()
         self._store = store
         self._options = WorkerOptions(

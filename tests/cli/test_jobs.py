@@ -154,3 +154,23 @@ def test_show_and_why_take_the_short_ids_that_lists_show(cli: Cli, jobs: SyncQue
         several = cli(command, "01980f2e")
         assert several.exit_code == 2
         assert "01980f2e-7c1a-7d3e-9b1f-2f4e5a6b7c81" in several.stderr
+
+
+def test_jobs_and_stats_are_filtered_by_queue(cli: Cli, jobs: SyncQueue, dsn: str) -> None:
+    with connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            """select howdah.register_job_types('me', '[{"name": "resize", "queue": "media"}]')"""
+        )
+    resize, other = str(jobs.enqueue("resize").id), str(jobs.enqueue("other").id)
+    assert ids(cli.ok("jobs", "--queue", "media")) == [resize]
+    assert ids(cli.ok("jobs", "--queue", "media,default")) == [other, resize]
+    assert ids(cli.ok("jobs", "--queue", "media", "--queue", "default")) == [other, resize]
+    counts = cli.ok("stats", "--queue", "media")
+    assert re.search(r"^resize +media ", counts, re.MULTILINE)
+    assert "other" not in counts
+    assert cli.json("stats")["queues"] == {"resize": "media", "other": "default"}
+    assert set(cli.json("stats", "--queue", "default")["jobs"]) == {"other"}
+    for command in ("jobs", "stats"):
+        refused = cli(command, "--queue", "medai")
+        assert refused.exit_code == 2
+        assert "no job type has the queue 'medai' (did you mean 'media'?)" in refused.stderr

@@ -39,7 +39,7 @@ async def gate(ctx: JobContext, file: str) -> str:
 def where() -> str:
     return str(type(asyncio.get_event_loop_policy()))
 
-@queue.job(run="process")
+@queue.job(run="process", queue="slow")
 def elsewhere() -> int:
     return os.getpid()
 """
@@ -116,6 +116,19 @@ def test_options_reach_the_worker_and_the_log_is_json(app: Path, cli: Cli, jobs:
         worker.terminate()
         assert worker.wait(30) == 0
     assert other.status() is State.PENDING
+
+
+def test_a_worker_of_a_queue_runs_its_types(app: Path, cli: Cli, jobs: SyncQueue) -> None:
+    other, chosen = jobs.enqueue("where"), jobs.enqueue("elsewhere")
+    with started("worker", "app:queue", "--queue", "slow", "--dsn", cli.dsn, cwd=app) as worker:
+        assert "types=elsewhere concurrency" in read_until(worker, "worker.started")
+        assert chosen.result(timeout=30)
+        worker.terminate()
+        assert worker.wait(30) == 0
+    assert other.status() is State.PENDING
+    refused = run("worker", "app:queue", "--queue", "default,slwo", "--dsn", cli.dsn, cwd=app)
+    assert refused.returncode == 2
+    assert "no job type has the queue 'slwo' (did you mean 'slow'?)" in refused.stderr
 
 
 def test_a_sync_queue_is_a_queue_too(app: Path, cli: Cli, jobs: SyncQueue) -> None:

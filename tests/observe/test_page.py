@@ -32,6 +32,10 @@ async def test_every_filter_finds_its_jobs_and_no_other(db: Database) -> None:
     completed = db.enqueue("report")
     db.complete(db.claim("report", worker="eve"))
     everything = [completed, cancelled, failed, urgent, plain]
+    db.execute(
+        """select howdah.register_job_types('me', '[{"name": "resize", "queue": "media"},
+            {"name": "report", "queue": "media"}, {"name": "fax"}]')"""
+    )
     error = db.value("select howdah.fingerprint('ValueError: Timeout after 99 s')")
     for job_filter, expected in {
         Filter(): everything,
@@ -54,6 +58,9 @@ async def test_every_filter_finds_its_jobs_and_no_other(db: Database) -> None:
         Filter(payload=(("to", "lee"), ("n", "5"))): [urgent],
         Filter(payload=(("deep", '{"a": 1}'),)): [urgent],
         Filter(job_type=("mail",), priority=150): [],
+        Filter(queue=("media",)): [completed, urgent],
+        Filter(queue=("media", "default")): everything,
+        Filter(queue=("default",), status=(State.PENDING,)): [plain],
     }.items():
         assert await find_jobs(db, job_filter) == expected, job_filter
 

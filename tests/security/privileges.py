@@ -16,10 +16,11 @@ _no_role: set[str] = set()
 
 FUNCTIONS: dict[str, set[str]] = {
     # enqueue
-    "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)": _enqueuers,
+    "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text"
+    ",timestamp with time zone,interval)": _enqueuers,
     "enqueue_many(jsonb)": _enqueuers,
     "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
-    ",text)": _enqueuers,
+    ",text,timestamp with time zone,interval)": _enqueuers,
     "async_commit()": _enqueuers,
     "wait_for_disk()": _enqueuers,
     "has_idle_worker()": _enqueuers,
@@ -64,6 +65,10 @@ FUNCTIONS: dict[str, set[str]] = {
     # upkeep, observe
     "upkeep(interval,text)": _worker,
     "promote(integer)": _worker,
+    "expire(integer)": _worker,
+    "expiry(timestamp with time zone,interval,timestamp with time zone)": _worker,
+    "in_utc(timestamp with time zone)": _worker,
+    "with_expiry(text[],uuid[],integer)": _worker,
     "promote_due(text)": _worker,
     "next_due_in()": _worker,
     "notify_due(timestamp with time zone)": _worker,
@@ -115,13 +120,18 @@ FUNCTIONS: dict[str, set[str]] = {
 }
 
 # Called with CALL, not with SELECT.
-PROCEDURES = {"enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)"}
+PROCEDURES = {
+    (
+        "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
+        ",text,timestamp with time zone,interval)"
+    )
+}
 
 # Columns that a producer may write, and that a worker may change by plain SQL.
-ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "trace"}
+ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "expires_at", "trace"}
 SETTLED = {
     *("status", "progress", "current_stage", "worker_id", "claimed_at", "started_at"),
-    *("completed_at", "last_error", "run_at", "priority"),
+    *("completed_at", "last_error", "run_at", "priority", "expires_at"),
 }
 ALL = {"*"}
 
@@ -134,7 +144,10 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
     },
     "jobs_live": {
         "select": {WORKER: ALL, OBSERVER: ALL},
-        "insert": {PRODUCER: ENQUEUED - {"run_at"}, WORKER: ENQUEUED - {"run_at"}},
+        "insert": {
+            PRODUCER: ENQUEUED - {"run_at", "expires_at"},
+            WORKER: ENQUEUED - {"run_at", "expires_at"},
+        },
     },
     "installed": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
     "job_types": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.engine
 
 HOUR = timedelta(hours=1)
 MOMENT = timedelta(microseconds=1)
+YEARS = timedelta(days=3650)
 NUMBERS = count(1)
 
 
@@ -38,6 +39,7 @@ def bring_to(db: Database, stage: str, *, last: bool) -> Case:
     number = next(NUMBERS)
     job_type, worker = f"type-{number}", f"worker-{number}"
     job = db.enqueue(job_type, max_attempts=1 if last else 5)
+    db.execute("update jobs_live set expires_at = clock() + %s where id = %s", YEARS, job)
     claims = db.claim(job_type, worker=worker)
     match stage:
         case "pending":
@@ -66,6 +68,16 @@ def state_at(stage: str) -> State:
 
 STAGES = ("pending", "waiting", "claimed", "running", "completed", "failed", "cancelled")
 
+
+def expire(db: Database) -> set[UUID]:
+    """Expire what has not started, as if the time of all jobs were over."""
+    db.clock.advance(2 * YEARS)
+    try:
+        return db.expire()
+    finally:
+        db.clock.advance(-2 * YEARS)
+
+
 CallVerb = Callable[[Database, Case, Claimed], set[UUID]]
 
 # Calls with a lease, and calls without one. The first word of a name is the verb whose moves
@@ -87,6 +99,7 @@ UNFENCED: dict[str, CallVerb] = {
     "cancel": lambda db, case, lease: db.cancel(case.job),
     "recover": lambda db, case, lease: set(db.recover_stale_jobs(MOMENT)) & {case.job},
     "requeue": lambda db, case, lease: db.requeue(case.job),
+    "expire": lambda db, case, lease: expire(db) & {case.job},
 }
 REPORTS: dict[str, CallVerb] = {
     "progress": lambda db, case, lease: db.progress([lease], 50, "half way"),

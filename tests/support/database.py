@@ -282,6 +282,9 @@ class Session:
     def promote(self, limit: int = 1000) -> set[UUID]:
         return set(self.column("select howdah.promote(%s)", limit))
 
+    def expire(self, limit: int = 1000) -> set[UUID]:
+        return set(self.column("select howdah.expire(%s)", limit))
+
     def requeue(self, *ids: UUID, attempts: int = 1) -> set[UUID]:
         return set(self.column("select howdah.requeue(%s::uuid[], %s)", list(ids), attempts))
 

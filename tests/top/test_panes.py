@@ -155,6 +155,21 @@ async def test_a_part_of_a_type_name_filters_every_pane(queue: Queue) -> None:
         await view.wait_for("No type here has “nope” in its name")
 
 
+async def test_the_name_of_a_queue_filters_the_types(queue: Queue) -> None:
+    await queue.store.fetchval(
+        """select howdah.register_job_types('me', '[{"name": "resize", "queue": "media"}]')"""
+    )
+    await queue.enqueue("resize")
+    await queue.enqueue("letters")
+    async with top(queue, WIDE) as view:
+        await view.wait_for("resize", "letters", "media")
+        await view.press("slash", *"MEDIA", "enter")
+        await view.wait_for("/MEDIA", "resize")
+        assert "letters" not in view.text
+        await view.press("enter")
+        await view.wait_for("queue  media")
+
+
 async def test_the_cursor_stays_on_its_row_when_others_come_before_it(queue: Queue) -> None:
     for name in ("m1", "m2", "m3"):
         await queue.enqueue(name)

@@ -14,6 +14,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALL = Filter(
     status=(State.FAILED, State.CANCELLED),
     job_type=("a/b c", "<i>"),
+    queue=("media", "a b"),
     priority=-7,
     worker_id="web-1 & more",
     attempts_from=0,

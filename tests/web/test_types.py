@@ -154,3 +154,36 @@ async def test_a_type_of_any_name_has_a_live_page(page: Page, web: Served, queue
     await expect(waiting).to_have_text("1")
     await queue.enqueue(ODD)
     await expect(waiting).to_have_text("2", timeout=15_000)
+
+
+MEDIA = """select howdah.register_job_types('me', '[{"name": "resize", "queue": "me<dia"}]')"""
+
+
+async def test_queues_are_shown_and_filter_the_list(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.enqueue("resize")
+    await queue.enqueue("letters")
+    assert 'id="queues"' not in (await client.get("/types")).text  # there is only `default`
+    await queue.store.fetchval(MEDIA)
+    assert "me&lt;dia</a>" in (await client.get("/types")).text
+    listed = (await client.get("/types", params={"queue": "me<dia"})).text
+    assert "/types/resize" in listed
+    assert "/types/letters" not in listed
+    unknown = (await client.get("/types", params={"queue": "me<dai"})).text
+    assert "did you mean &#39;me&lt;dia&#39;?" in unknown
+    of_queue = (await client.get("/jobs", params={"queue": "me<dia"})).text
+    assert "jobs in the queue me&lt;dia" in of_queue
+    assert of_queue.count("<tr data-key=") == 1
+    refused = (await client.get("/jobs", params={"queue": "nothing"})).text
+    assert "Queue: no job type has the queue" in refused
+    answer = await client.get("/api/v1/types", params={"queue": "me<dia"})
+    assert [(each["job_type"], each["queue"]) for each in answer.json()["types"]] == [
+        ("resize", "me<dia")
+    ]
+    for path in ("/api/v1/types", "/api/v1/jobs", "/api/v1/jobs/count"):
+        bad = await client.get(path, params={"queue": "me<dai"})
+        assert bad.status_code == 404, path
+        assert "did you mean" in bad.text
+    counted = await client.get("/api/v1/jobs/count", params={"queue": "default"})
+    assert counted.json() == {"jobs": 1, "more": False}

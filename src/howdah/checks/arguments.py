@@ -43,9 +43,9 @@ def check_flag(what: str, flag: object) -> bool:
     return flag
 
 
-def check_names(what: str, names: object) -> list[str]:
+def check_names(what: str, names: object, members: str = "names of job types") -> list[str]:
     """Return names as a list; a single name is allowed."""
-    values = [names] if isinstance(names, str) else as_list(what, names, "names of job types")
+    values = [names] if isinstance(names, str) else as_list(what, names, members)
     return [check_text(f"a name in {what}", name) for name in values]
 
 

@@ -50,6 +50,18 @@ from howdah.states import State
 @click.option(
     "--max-attempts", type=int, help="How often to try it.  [default: that of the type, else 3]"
 )
+@click.option(
+    "--expires",
+    type=options.duration,
+    metavar="DURATION",
+    help="Cancel it if it has not started so long after it is due.  [default: that of the type]",
+)
+@click.option(
+    "--expires-at",
+    type=options.instant,
+    metavar="INSTANT",
+    help="Cancel it if it has not started by this time.",
+)
 @click.option("--force", is_flag=True, help="Enqueue it although no worker can read the payload.")
 @click.option("--wait", is_flag=True, help="Wait until it has ended and print its result.")
 @json_option
@@ -62,6 +74,8 @@ def enqueue(
     delay: timedelta | None,
     run_at: datetime | None,
     max_attempts: int | None,
+    expires: timedelta | None,
+    expires_at: datetime | None,
     force: bool,
     wait: bool,
     as_json: bool,
@@ -89,6 +103,8 @@ def enqueue(
             delay=delay,
             run_at=run_at,
             max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
         )
         warning = await _check(queue, job_type, payload, force)
         await enqueueing.enqueue(queue.store, draft)

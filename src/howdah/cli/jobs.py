@@ -12,7 +12,7 @@ from rich.table import Table
 
 from howdah import Queue
 from howdah.cli import formatting, output
-from howdah.cli.options import dsn_option, job_id, json_option
+from howdah.cli.options import dsn_option, job_id, json_option, queue_names, queue_option
 from howdah.cli.run_on_queue import run_on_queue
 from howdah.job import Job
 from howdah.states import State
@@ -41,6 +41,7 @@ BY_IMPORTANCE = {  # the columns, with their least useful width
     multiple=True,
     help="Only jobs of this type; can be repeated.",
 )
+@queue_option("Only jobs of types in this queue; can be repeated.")
 @click.option("--worker", metavar="ID", help="Only jobs that this worker holds or has ended.")
 @click.option(
     "--limit",
@@ -58,6 +59,7 @@ BY_IMPORTANCE = {  # the columns, with their least useful width
 def jobs(
     statuses: tuple[str, ...],
     types: tuple[str, ...],
+    queues: tuple[str, ...],
     worker: str | None,
     limit: int,
     before: UUID | None,
@@ -68,7 +70,12 @@ def jobs(
 
     async def work(queue: Queue) -> list[Job]:
         return await queue.jobs(
-            status=statuses, job_type=types, worker_id=worker, before=before, limit=limit
+            status=statuses,
+            job_type=types,
+            queue=queue_names(queues),
+            worker_id=worker,
+            before=before,
+            limit=limit,
         )
 
     page = run_on_queue(dsn, work)
@@ -76,12 +83,13 @@ def jobs(
         output.show_json(page)
         return
     if not page:
-        output.note("no job matches" if statuses or types or worker or before else "no jobs yet")
+        filtered = statuses or types or queues or worker or before
+        output.note("no job matches" if filtered else "no jobs yet")
         return
     output.show(_table(page, output.console().width))
     if len(page) == limit:
         command = ["howdah", "jobs"]
-        for name, values in (("--status", statuses), ("--type", types)):
+        for name, values in (("--status", statuses), ("--type", types), ("--queue", queues)):
             for value in values:
                 command += [name, value]
         if worker is not None:

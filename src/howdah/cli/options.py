@@ -5,7 +5,7 @@ A value that does not fit is reported by click, with the usage and exit code 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -54,6 +54,21 @@ def part_of_job_id(value: str) -> str:
                 f"{LEAST} or more digits of its beginning or its end."
             ) from None
     return value
+
+
+def names_in(value: str) -> list[str]:
+    """Split a list of names that is written with commas."""
+    return [name.strip() for name in value.split(",")]
+
+
+def queue_names(given: Sequence[str]) -> list[str]:
+    """Return the names of all `--queue` options."""
+    return [name for value in given for name in names_in(value)]
+
+
+def queue_option(text: str) -> Callable[[Decorated], Decorated]:
+    """Add `--queue` to a command: names with commas, or the option repeated."""
+    return click.option("--queue", "queues", metavar="A,B", multiple=True, help=text)
 
 
 def priority(value: str) -> int:

@@ -75,6 +75,7 @@ def _facts(job: Job) -> Table:
     for name, at in (
         ("created", job.created_at),
         ("due", job.run_at),
+        ("expires", job.expires_at),
         ("claimed", job.claimed_at),
         ("started", job.started_at),
         ("ended", job.completed_at),

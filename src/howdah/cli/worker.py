@@ -21,7 +21,7 @@ from howdah.cli.forced_exit import ForcedExit
 from howdah.cli.health import serve_probes
 from howdah.cli.load import load_queue
 from howdah.cli.log import log_json_option, log_level_option, log_to_stderr
-from howdah.cli.options import dsn_option, duration
+from howdah.cli.options import dsn_option, duration, names_in, queue_names, queue_option
 from howdah.client.loop import new_event_loop
 from howdah.errors import BadInput
 from howdah.store.dsn import find_dsn, without_password
@@ -42,6 +42,7 @@ FROM_1_TO_10000 = click.IntRange(min=1, max=10_000)
 @click.option(
     "--types", metavar="A,B", help="Run only these job types.  [default: all of the queue]"
 )
+@queue_option("Run only the job types of these queues; can be repeated.  [default: all]")
 @click.option(
     "--threads",
     type=FROM_1_TO_10000,
@@ -133,6 +134,7 @@ def worker(
     target: str,
     concurrency: int,
     types: str | None,
+    queues: tuple[str, ...],
     threads: int,
     processes: int | None,
     batch_size: int,
@@ -178,7 +180,8 @@ def worker(
         )
     new_worker = queue.worker(
         concurrency=concurrency,
-        job_types=None if types is None else [name.strip() for name in types.split(",")],
+        job_types=None if types is None else names_in(types),
+        queues=queue_names(queues) if queues else None,
         threads=threads,
         processes=processes,
         batch_size=batch_size,

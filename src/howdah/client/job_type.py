@@ -19,7 +19,7 @@ from howdah.client.follow import Follower
 from howdah.client.handle import Handle
 from howdah.errors import BadInput
 from howdah.handler import Handler
-from howdah.job import Draft
+from howdah.job import NEVER, Draft
 from howdah.store import Store
 from howdah.store.ids import new_id
 
@@ -43,6 +43,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: timedelta | float | None = None
     max_attempts: int | None = None
+    expires: timedelta | float | None = None
+    expires_at: datetime | None = None
     conn: Any = None
 
 
@@ -63,6 +65,10 @@ class JobType(Generic[P, R]):
             max_attempts=rules.max_attempts
             if options.max_attempts is None
             else options.max_attempts,
+            expires=(rules.expires or NEVER)
+            if options.expires is None and options.expires_at is None
+            else options.expires,
+            expires_at=options.expires_at,
         )
 
     def __repr__(self) -> str:
@@ -97,23 +103,31 @@ class JobType(Generic[P, R]):
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
         conn: Any = None,
     ) -> JobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
         Options add up: one that is not given here keeps its value of an earlier `options` call.
         `run_at` is an instant with a time zone; the server counts `delay` from its own clock.
+        No attempt begins later than `expires` after the job is due, or after the instant
+        `expires_at`; a job that has not started by then is cancelled.
         With `conn`, a connection or session of the caller, the job is part of the caller's
         transaction.
         """
         earlier = self._options
         if run_at is None and delay is None:  # both set the time: the last call counts
             run_at, delay = earlier.run_at, earlier.delay
+        if expires is None and expires_at is None:
+            expires, expires_at = earlier.expires, earlier.expires_at
         merged = Options(
             priority=earlier.priority if priority is None else priority,
             run_at=run_at,
             delay=delay,
             max_attempts=earlier.max_attempts if max_attempts is None else max_attempts,
+            expires=expires,
+            expires_at=expires_at,
             conn=earlier.conn if conn is None else conn,
         )
         return type(self)(self.handler, self._queue, merged)
@@ -203,4 +217,6 @@ class JobType(Generic[P, R]):
             max_attempts=template.max_attempts,
             run_at=template.run_at,
             delay=template.delay,
+            expires=template.expires,
+            expires_at=template.expires_at,
         )

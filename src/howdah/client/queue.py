@@ -28,6 +28,7 @@ from howdah.checks.arguments import (
     check_whole,
 )
 from howdah.checks.durations import YEAR, check_length, check_wait
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.claim import claim as claiming
 from howdah.client.follow import Follower
 from howdah.client.handle import Handle
@@ -35,7 +36,7 @@ from howdah.client.job_type import JobType
 from howdah.client.registry import ExceptionTypes, Registration, Registry, rules
 from howdah.errors import BadInput, StaleLease
 from howdah.handler import Backoff, Handler, Run, check_job_type
-from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, NEVER, Draft, Job, Lease
 from howdah.observe.job_types import warn_unregistered
 from howdah.observe.page import Filter, list_jobs
 from howdah.observe.queue_depth import queue_depth
@@ -165,6 +166,8 @@ class Queue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        queue: str = DEFAULT_QUEUE,
+        expires: timedelta | float | None = None,
     ) -> Registration: ...
     def job(
         self,
@@ -180,6 +183,8 @@ class Queue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        queue: str = DEFAULT_QUEUE,
+        expires: timedelta | float | None = None,
     ) -> JobType[..., Any] | Registration:
         """Register a function as a type of job, bare or with options."""
         registration = Registration(
@@ -195,6 +200,8 @@ class Queue:
                 retry_on=retry_on,
                 fail_on=fail_on,
                 label=label,
+                queue=queue,
+                expires=expires,
             ),
         )
         return registration if function is None else registration(function)
@@ -230,6 +237,8 @@ class Queue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         handler = self.handlers.get(check_job_type(job_type))
@@ -241,6 +250,8 @@ class Queue:
                 priority = handler.rules.priority
             if max_attempts is None:
                 max_attempts = handler.rules.max_attempts
+            if expires is None and expires_at is None:
+                expires = handler.rules.expires or NEVER
         else:
             encoded = payload.encode(dict(data or {}), f"the payload of {job_type!r}")
         return enqueue.draft(
@@ -250,6 +261,8 @@ class Queue:
             run_at=run_at,
             delay=delay,
             max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
         )
 
     async def enqueue(
@@ -261,6 +274,8 @@ class Queue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
         conn: Any = None,
     ) -> Handle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
@@ -271,6 +286,8 @@ class Queue:
             run_at=run_at,
             delay=delay,
             max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
         )
         await enqueue.enqueue(self.store, draft, conn)
         known = job_type in self.handlers or job_type in self._checked_types
@@ -328,6 +345,7 @@ class Queue:
         *,
         concurrency: int = 100,
         job_types: Iterable[str] | str | None = None,
+        queues: Iterable[str] | str | None = None,
         batch_size: int = 2000,
         threads: int = 16,
         processes: int | None = None,
@@ -339,12 +357,16 @@ class Queue:
         worker_id: str | None = None,
         log_jobs: bool = False,
     ) -> Worker:
-        """Make a worker: `async with queue.worker(): …`, or `await queue.worker().run()`."""
+        """Make a worker: `async with queue.worker(): …`, or `await queue.worker().run()`.
+
+        It runs all registered types, or those in `job_types`, or those of the named `queues`.
+        """
         return Worker(
             self.store,
             self.handlers,
             concurrency=concurrency,
             job_types=job_types,
+            queues=queues,
             batch_size=batch_size,
             threads=threads,
             processes=processes,
@@ -457,6 +479,7 @@ class Queue:
         *,
         status: State | str | Sequence[State | str] = (),
         job_type: str | Sequence[str] = (),
+        queue: str | Sequence[str] = (),
         worker_id: str | None = None,
         before: UUID | str | None = None,
         limit: int = 50,
@@ -468,6 +491,7 @@ class Queue:
         wanted = Filter(
             status=tuple(_state(status) for status in statuses),
             job_type=tuple(check_names("job_type", job_type)),
+            queue=tuple(check_names("queue", queue, "names of queues")),
             worker_id=None if worker_id is None else check_text("worker_id", worker_id),
         )
         return await list_jobs(

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from howdah.checks.durations import YEAR, check_length, check_wait
+from howdah.checks.queue_names import DEFAULT_QUEUE, check_queue_name
 from howdah.client.job_type import JobType, QueueLike
 from howdah.enqueue import check_max_attempts, check_priority
 from howdah.errors import BadInput, DuplicateJobType
@@ -79,6 +80,8 @@ def rules(
     retry_on: ExceptionTypes,
     fail_on: ExceptionTypes,
     label: str | None = None,
+    queue: str = DEFAULT_QUEUE,
+    expires: timedelta | float | None = None,
 ) -> Rules:
     """Make the rules of a job type; raises BadInput for a bad value."""
     return Rules(
@@ -90,6 +93,8 @@ def rules(
         retry_on=_exception_types("retry_on", retry_on),
         fail_on=_exception_types("fail_on", fail_on),
         label=label,
+        queue=check_queue_name(queue),
+        expires=None if expires is None else check_length("expires", expires),
     )
 
 

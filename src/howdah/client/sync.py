@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.client import portal
 from howdah.client.job_type import JobType
 from howdah.client.queue import Queue
@@ -107,17 +108,27 @@ class SyncJobType(Generic[P, R]):
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
         conn: Any = None,
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
 
         Options add up: one that is not given here keeps its value of an earlier `options` call.
         `run_at` is an instant with a time zone; the server counts `delay` from its own clock.
+        No attempt begins later than `expires` after the job is due, or after the instant
+        `expires_at`; a job that has not started by then is cancelled.
         With `conn`, a connection or session of the caller, the job is part of the caller's
         transaction.
         """
         with_options = self.asynchronous.options(
-            priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts, conn=conn
+            priority=priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
+            conn=conn,
         )
         return type(self)(with_options, self._bridge)
 
@@ -364,6 +375,8 @@ class SyncQueue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        queue: str = DEFAULT_QUEUE,
+        expires: timedelta | float | None = None,
     ) -> SyncRegistration: ...
 
     def job(
@@ -380,6 +393,8 @@ class SyncQueue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        queue: str = DEFAULT_QUEUE,
+        expires: timedelta | float | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options."""
         registered = self.asynchronous.job(
@@ -392,6 +407,8 @@ class SyncQueue:
             retry_on=retry_on,
             fail_on=fail_on,
             label=label,
+            queue=queue,
+            expires=expires,
         )
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
@@ -421,10 +438,19 @@ class SyncQueue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         return self._bridge.queue.draft(
-            job_type, data, priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts
+            job_type,
+            data,
+            priority=priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=max_attempts,
+            expires=expires,
+            expires_at=expires_at,
         )
 
     def enqueue(
@@ -436,6 +462,8 @@ class SyncQueue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        expires: timedelta | float | None = None,
+        expires_at: datetime | None = None,
         conn: Any = None,
     ) -> SyncHandle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
@@ -448,6 +476,8 @@ class SyncQueue:
                     run_at=run_at,
                     delay=delay,
                     max_attempts=max_attempts,
+                    expires=expires,
+                    expires_at=expires_at,
                     conn=conn,
                 ),
                 conn,
@@ -496,6 +526,7 @@ class SyncQueue:
         *,
         concurrency: int = 100,
         job_types: Iterable[str] | str | None = None,
+        queues: Iterable[str] | str | None = None,
         batch_size: int = 2000,
         threads: int = 16,
         processes: int | None = None,
@@ -507,11 +538,15 @@ class SyncQueue:
         worker_id: str | None = None,
         log_jobs: bool = False,
     ) -> SyncWorker:
-        """Make a worker: `with queue.worker(): …`, or `queue.worker().run()`."""
+        """Make a worker: `with queue.worker(): …`, or `queue.worker().run()`.
+
+        It runs all registered types, or those in `job_types`, or those of the named `queues`.
+        """
         return SyncWorker(
             self._bridge.queue.worker(
                 concurrency=concurrency,
                 job_types=job_types,
+                queues=queues,
                 batch_size=batch_size,
                 threads=threads,
                 processes=processes,
@@ -596,6 +631,7 @@ class SyncQueue:
         *,
         status: State | str | Sequence[State | str] = (),
         job_type: str | Sequence[str] = (),
+        queue: str | Sequence[str] = (),
         worker_id: str | None = None,
         before: UUID | str | None = None,
         limit: int = 50,
@@ -603,7 +639,12 @@ class SyncQueue:
         """List jobs, newest first; `before` is the last id of the previous page."""
         return portal.run(
             self._bridge.queue.jobs(
-                status=status, job_type=job_type, worker_id=worker_id, before=before, limit=limit
+                status=status,
+                job_type=job_type,
+                queue=queue,
+                worker_id=worker_id,
+                before=before,
+                limit=limit,
             )
         )
 

@@ -14,6 +14,7 @@
     failures.py        recent failures, grouped by error
     workers.py         workers, and what each runs now
     job_types.py       what workers have registered about their types
+    queues.py          which types have which queue name
     paused.py          which types are paused
     why.py             why a job, or a type, does not run
     doctor/            what is wrong with the database of a queue
@@ -43,6 +44,7 @@ from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
 from howdah.observe.page import Filter, Page, Summary, count, newest_and_oldest, page
 from howdah.observe.paused import Paused, paused
 from howdah.observe.problems import Problem, problems
+from howdah.observe.queues import check_queues, queue_of_types
 from howdah.observe.why import Reason, Why, why, why_type
 from howdah.observe.workers import Attempt, WorkerHealth, WorkerNow, workers
 from howdah.store.query import TookTooLong
@@ -78,6 +80,7 @@ __all__ = [
     "Why",
     "WorkerHealth",
     "WorkerNow",
+    "check_queues",
     "count",
     "examine",
     "failures",
@@ -90,6 +93,7 @@ __all__ = [
     "page",
     "paused",
     "problems",
+    "queue_of_types",
     "registered_type",
     "unregistered",
     "warn_unregistered",

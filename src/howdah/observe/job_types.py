@@ -26,7 +26,7 @@ MOST_NAMES = 10_000  # that are compared with a misspelt name
 NO_SIGNATURE = "-"  # of a type whose worker did not register its parameters
 
 _BY_NAME = """
-    select priority, max_attempts, parameters, signature, label, last_seen_at,
+    select priority, max_attempts, queue, expires, parameters, signature, label, last_seen_at,
            last_seen_at >= howdah.clock() - $2::interval
     from howdah.job_types where name = $1
 """
@@ -39,6 +39,8 @@ class RegisteredType(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     priority: int
     max_attempts: int
+    queue: str
+    expires: timedelta | None
     parameters: list[Parameter] | None  # None: not registered
     label: str | None
     last_seen_at: datetime
@@ -50,11 +52,15 @@ async def registered_type(store: Store, name: str) -> RegisteredType | None:
     rows = await store.fetch(_BY_NAME, name, LIVE)
     if not rows:
         return None
-    priority, max_attempts, parameters, signature, label, last_seen_at, live = rows[0]
+    priority, max_attempts, queue, expires, parameters, signature, label, last_seen_at, live = rows[
+        0
+    ]
     return RegisteredType(
         name=name,
         priority=priority,
         max_attempts=max_attempts,
+        queue=queue,
+        expires=expires,
         parameters=None if signature == NO_SIGNATURE else _parameters(parameters),
         label=label,
         last_seen_at=last_seen_at,

@@ -17,9 +17,11 @@ from typing import Any
 import asyncpg
 import msgspec
 
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.histogram import Times
 from howdah.observe.count import CAP, Count, capped
 from howdah.observe.paused import Paused, paused
+from howdah.observe.queues import queue_of_types
 from howdah.observe.workers import LiveWorker, live_workers
 from howdah.states import State
 from howdah.store import Store, query
@@ -50,6 +52,7 @@ class TypeNow(msgspec.Struct, frozen=True, kw_only=True):
     """The current numbers of one job type."""
 
     job_type: str
+    queue: str = DEFAULT_QUEUE
     waiting: Count = Count()  # in line, paused or not
     oldest: timedelta | None = None  # how long the first of them has waited
     scheduled: Count = Count()  # not due yet
@@ -108,6 +111,7 @@ class _Reader:
         self.late: list[str] = []
         self.job_types: set[str] = set()
         self.live_workers: list[LiveWorker] = []
+        self._queues: dict[str, str] = {}
         self._fields: defaultdict[str, dict[str, Any]] = defaultdict(dict)
 
     async def read_all(self, now: datetime, trend: bool) -> None:
@@ -151,6 +155,7 @@ class _Reader:
                 self._set(job_type, workers=workers)
         for job_type, pause in (await paused(self._store, within=self._within)).items():
             self._set(job_type, paused=pause)
+        self._queues = await queue_of_types(self._store, within=self._within)
 
     async def _part(self, name: str, sql: str, *args: object) -> Sequence[asyncpg.Record]:
         try:
@@ -214,4 +219,5 @@ class _Reader:
             self._set(job_type, finished=states, finished_today=today[job_type])
 
     def type_now(self, job_type: str) -> TypeNow:
-        return TypeNow(job_type=job_type, **self._fields[job_type])
+        queue = self._queues.get(job_type, DEFAULT_QUEUE)
+        return TypeNow(job_type=job_type, queue=queue, **self._fields[job_type])

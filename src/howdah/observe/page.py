@@ -19,6 +19,7 @@ import msgspec
 from howdah.errors import BadInput
 from howdah.job import Job
 from howdah.observe.count import CAP, Count, capped
+from howdah.observe.queues import check_queues, in_queues
 from howdah.states import State
 from howdah.store import Store, query
 from howdah.store.rows import JOB_COLUMNS, JOB_FIELDS, job_from
@@ -36,6 +37,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     status: tuple[State, ...] = ()
     job_type: tuple[str, ...] = ()
+    queue: tuple[str, ...] = ()  # of its type
     priority: int | None = None
     worker_id: str | None = None
     attempts_from: int | None = None
@@ -50,7 +52,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for at in (self.created_from, self.created_to):
             if at is not None and at.utcoffset() is None:
                 raise BadInput(f"{at.isoformat()} has no time zone: add one, such as +00:00")
-        for text in (*self.job_type, self.worker_id, self.error, self.fingerprint):
+        for text in (*self.job_type, *self.queue, self.worker_id, self.error, self.fingerprint):
             if text is not None and "\0" in text:
                 raise BadInput("a filter cannot contain a NUL character")
         for number in (self.priority, self.attempts_from, self.attempts_to):
@@ -77,6 +79,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int
     last_error: str | None
     run_at: datetime | None
+    expires_at: datetime | None
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +102,9 @@ async def page(
     """List jobs, newest first; `before` is what the page before returned."""
     if not 1 <= limit <= 1000:
         raise BadInput(f"limit must be between 1 and 1000, not {limit}")
-    statement = _Statement(wanted or Filter(), before)
+    wanted = wanted or Filter()
+    await check_queues(store, wanted.queue, within=within)
+    statement = _Statement(wanted, before)
     rows = await query.fetch(store, within, statement.page(limit + 1, depth), *statement.args)
     matching = [row for row in rows if row["matches"]]
     full = len(matching) > limit
@@ -114,6 +119,7 @@ async def list_jobs(
     store: Store, wanted: Filter, *, before: UUID | None = None, limit: int = LIMIT
 ) -> list[Job]:
     """List whole jobs, newest first; reads as far back as it takes to find `limit` of them."""
+    await check_queues(store, wanted.queue)
     statement = _Statement(wanted, before)
     return [job_from(row) for row in await store.fetch(statement.jobs(limit), *statement.args)]
 
@@ -128,26 +134,31 @@ async def count(
 ) -> Count:
     """Count jobs, up to a cap and without reading the history.
 
-    With a filter of only status and type, finished jobs are counted exactly. With any other
+    With a filter of only status, type and queue, finished jobs are counted exactly. With any other
     filter, the count is of the `depth` newest jobs.
     """
     wanted = wanted or Filter()
+    await check_queues(store, wanted.queue, within=within)
     statuses = wanted.status or tuple(State)
     live = tuple(state for state in statuses if not state.finished)
     finished = tuple(state for state in statuses if state.finished)
-    if not finished or wanted != Filter(status=wanted.status, job_type=wanted.job_type):
+    if not finished or wanted != Filter(
+        status=wanted.status, job_type=wanted.job_type, queue=wanted.queue
+    ):
         return await _count_matching(store, wanted, cap, depth, within)
     finished_jobs: int = await query.fetchval(
         store,
         within,
-        "select coalesce(sum(jobs), 0)::bigint from howdah.finished_counts "
-        "where status = any ($1::text[]) and (cardinality($2::text[]) = 0 or job_type = any ($2))",
+        "select coalesce(sum(jobs), 0)::bigint from howdah.finished_counts "  # noqa: S608
+        "where status = any ($1::text[]) and (cardinality($2::text[]) = 0 or job_type = any ($2)) "
+        f"and (cardinality($3::text[]) = 0 or {in_queues('job_type', '$3')})",
         [str(state) for state in finished],
         list(wanted.job_type),
+        list(wanted.queue),
     )
     counted = Count(finished_jobs)
     if live:
-        of_live = Filter(status=live, job_type=wanted.job_type)
+        of_live = Filter(status=live, job_type=wanted.job_type, queue=wanted.queue)
         counted += await _count_matching(store, of_live, cap, depth, within)
     return counted
 
@@ -224,6 +235,8 @@ class _Statement:
     def _rest(self, wanted: Filter) -> None:
         if wanted.job_type:
             self._checked.append(f"job_type = any ({self._arg(list(wanted.job_type))}::text[])")
+        if wanted.queue:
+            self._checked.append(in_queues("job_type", self._arg(list(wanted.queue))))
         if wanted.worker_id is not None:
             self._checked.append(f"worker_id = {self._arg(wanted.worker_id)}")
         for column, sign, value in (

@@ -14,6 +14,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.errors import JobNotFound
 from howdah.observe.count import CAP, Count
 from howdah.observe.paused import Paused, paused
@@ -30,6 +31,7 @@ class Reason(StrEnum):
 
     NOT_DUE = "not_due"
     WAITING_FOR_RETRY = "waiting_for_retry"
+    EXPIRED = "expired"  # it has not started in time, and upkeep has not cancelled it yet
     UNREAD = "unread"  # the workers that met it cannot read its payload
     PAUSED = "paused"
     NO_WORKER = "no_worker"  # no live worker knows the type
@@ -68,6 +70,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     job_type: str
     job_id: UUID | None = None
+    expires_at: datetime | None = None  # no attempt begins after it
     until: datetime | None = None  # how long it is not due, waits for a retry, or stays unread
     worker_id: str | None = None  # the worker that holds it
     workers: list[str] = msgspec.field(default_factory=list[str])  # live workers of the type
@@ -104,6 +107,23 @@ async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Wh
     if status is not State.PENDING:
         return _held(row, status)
     known: dict[str, Any] = {"job_type": row["job_type"], "job_id": id}
+    expires_at: datetime | None = row["expires_at"]
+    if expires_at is None:
+        return await _pending(store, row, within, known)
+    if expires_at <= row["now"]:
+        return _expired(row, expires_at, known)
+    waits = await _pending(store, row, within, known)
+    return msgspec.structs.replace(
+        waits,
+        expires_at=expires_at,
+        sentence=f"{waits.sentence} It is cancelled if it has not started by "
+        f"{instant(expires_at)}, in {length(expires_at - row['now'])}.",
+    )
+
+
+async def _pending(
+    store: Store, row: asyncpg.Record, within: timedelta, known: dict[str, Any]
+) -> Why:
     if row["unread_since"] is not None:
         return _unread(row, known)
     pause = (await paused(store, within=within)).get(row["job_type"])
@@ -111,6 +131,17 @@ async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Wh
         return _not_in_line(row, pause, known)
     candidates = await _Candidates.of(store, row["job_type"], within)
     return await _in_line(store, row, pause, candidates, within, known)
+
+
+def _expired(row: asyncpg.Record, expires_at: datetime, known: dict[str, Any]) -> Why:
+    ago = length(row["now"] - expires_at)
+    return Why(
+        reason=Reason.EXPIRED,
+        sentence=f"It expired at {instant(expires_at)}, {ago} ago: no worker claims it, and any "
+        "worker that runs cancels it within seconds.",
+        expires_at=expires_at,
+        **known,
+    )
 
 
 def _ended(row: asyncpg.Record, status: State) -> Why:
@@ -233,6 +264,7 @@ class _Candidates(msgspec.Struct, frozen=True):
     workers: list[LiveWorker]
     busy_with: dict[str, int]
     job_type: str
+    queue: str | None  # None: the type is not registered
 
     @classmethod
     async def of(cls, store: Store, job_type: str, within: timedelta) -> _Candidates:
@@ -246,7 +278,16 @@ class _Candidates(msgspec.Struct, frozen=True):
             [worker.id for worker in workers],
             CAP,
         )
-        return cls(workers, {row[0]: row[1] for row in rows}, job_type)
+        queue = await query.fetchval(
+            store, within, "select max(queue) from howdah.job_types where name = $1", job_type
+        )
+        return cls(workers, {row[0]: row[1] for row in rows}, job_type, queue)
+
+    @property
+    def of_queue(self) -> str:
+        """The queue of the type, for a sentence; empty for the queue `default`."""
+        named = self.queue not in (None, DEFAULT_QUEUE)
+        return f", of the queue {self.queue}" if named else ""
 
     @property
     def slots(self) -> int:
@@ -358,8 +399,9 @@ def _blocked(
     if not candidates.workers:
         return Why(
             reason=Reason.NO_WORKER,
-            sentence=f"No live worker knows the type {job_type}. Start one that does. Foreign "
-            "workers, which claim with plain SQL and never beat, are not counted here.",
+            sentence=f"No live worker knows the type {job_type}{candidates.of_queue}. Start one "
+            "that does. Foreign workers, which claim with plain SQL and never beat, are not "
+            "counted here.",
             **known,
         )
     return None

@@ -69,14 +69,20 @@ class TypeRegistration:
 def _row(handler: Handler) -> dict[str, object]:
     """Describe one type with the names of the columns of howdah.job_types."""
     rules = handler.rules
-    timeout = rules.timeout
     return {
         "name": handler.job_type,
         "priority": rules.priority,
         "max_attempts": rules.max_attempts,
-        "timeout": None if timeout is None else f"{min(timeout, _LONGEST).total_seconds():f} s",
+        "queue": rules.queue,
+        "timeout": _interval(rules.timeout),
+        "expires": _interval(rules.expires),
         "run": handler.run,
         "parameters": handler.parameters,
         "signature": handler.signature,
         "label": rules.label,
     }
+
+
+def _interval(length: timedelta | None) -> str | None:
+    """Write a length of time as PostgreSQL reads it."""
+    return None if length is None else f"{min(length, _LONGEST).total_seconds():f} s"

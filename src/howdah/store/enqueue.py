@@ -23,18 +23,19 @@ import msgspec
 
 from howdah import payload
 from howdah.errors import BadInput, HowdahError
-from howdah.job import Draft
+from howdah.job import NEVER, Draft
 from howdah.store.store import Store
 
 COPY_TIMEOUT = 7 * 24 * 3600.0  # seconds: the caller's stream may be slow
 
 _ENQUEUE = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7)"
 _ENQUEUE_TRACED = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8)"
+_ENQUEUE_EXPIRING = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _COLUMNS = ("id", "job_type", "data", "priority", "max_attempts")
 _AFTER_COPY = (
     "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), howdah.wake($4)"
 )
-_DEFAULTS = "select priority, max_attempts from howdah.type_defaults($1)"
+_DEFAULTS = "select priority, max_attempts, expires is not null from howdah.type_defaults($1)"
 _ENQUEUE_LATER = "select count(*) from howdah.enqueue_many($1)"
 
 BATCH = 1000  # drafts per statement
@@ -63,8 +64,9 @@ def check_size(draft: Draft, limit: int) -> None:
 async def enqueue(store: Store, draft: Draft) -> None:
     async with store.acquire() as connection:
         check_size(draft, store.payload_limit)
+        statement, more = _statement(draft)
         await connection.execute(
-            _ENQUEUE if draft.trace is None else _ENQUEUE_TRACED,
+            statement,
             draft.job_type,
             draft.data,
             draft.priority,
@@ -72,8 +74,15 @@ async def enqueue(store: Store, draft: Draft) -> None:
             draft.max_attempts,
             draft.id,
             draft.delay,
-            *(() if draft.trace is None else (draft.trace,)),
+            *more,
         )
+
+
+def _statement(draft: Draft) -> tuple[str, tuple[object, ...]]:
+    """Return the shortest call for a draft, and its last arguments."""
+    if draft.expires is not NEVER or draft.expires_at is not None:
+        return _ENQUEUE_EXPIRING, (draft.trace, draft.expires_at, draft.expires)
+    return (_ENQUEUE, ()) if draft.trace is None else (_ENQUEUE_TRACED, (draft.trace,))
 
 
 async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> int:
@@ -101,7 +110,7 @@ async def _write(store: Store, stream: _DraftStream) -> None:
             )
             if (name := stream.unknown_type) is not None:
                 row = (await connection.fetch(_DEFAULTS, name))[0]
-                stream.defaults[name] = (row[0], row[1])
+                stream.defaults[name] = (row[0], row[1], row[2])
             if later := stream.take_later():
                 await connection.fetchval(_ENQUEUE_LATER, as_json(later))
         if stream.lowest_id is not None:
@@ -139,7 +148,8 @@ class _DraftStream:
         self.max_attempts = 0
         self._later: list[Draft] = []  # drafts with a time
         self._later_size = 0
-        self.defaults: dict[str, tuple[int, int]] = {}  # priority and max_attempts by type
+        # by type: priority, max_attempts, and whether its jobs expire
+        self.defaults: dict[str, tuple[int, int, bool]] = {}
         self._pending: Draft | None = None  # waits until the defaults of its type are read
 
     @property
@@ -160,9 +170,8 @@ class _DraftStream:
 
     def _records(self, drafts: Iterator[Draft]) -> Generator[_Record]:
         try:
-            if self._pending is not None:
-                yield self._record(self._pending)
-                self._pending = None
+            if (pending := self._take_pending()) is not None:
+                yield self._record(pending)
             for draft in drafts:
                 if not self._can_copy(draft):
                     if self._pending is not None or is_full(self._later, self._later_size):
@@ -176,9 +185,8 @@ class _DraftStream:
 
     async def _records_async(self, drafts: AsyncIterator[Draft]) -> AsyncGenerator[_Record]:
         try:
-            if self._pending is not None:
-                yield self._record(self._pending)
-                self._pending = None
+            if (pending := self._take_pending()) is not None:
+                yield self._record(pending)
             async for draft in drafts:
                 if not self._can_copy(draft):
                     if self._pending is not None or is_full(self._later, self._later_size):
@@ -190,26 +198,41 @@ class _DraftStream:
             self.error = error
             raise
 
+    def _take_pending(self) -> Draft | None:
+        """Return the draft that waited for its defaults, if it can be copied now."""
+        pending, self._pending = self._pending, None
+        if pending is None or pending.expires is NEVER or not self.defaults[pending.job_type][2]:
+            return pending
+        self._set_aside(pending)
+        return None
+
     def _can_copy(self, draft: Draft) -> bool:
         """Check a draft; set it aside if it has a time, or if it needs defaults not yet read."""
         check_size(check_draft(draft), self.limit)
         self.count += 1
-        if draft.delay is None and draft.run_at is None:
-            if draft.priority is not None and draft.max_attempts is not None:
+        if draft.delay is None and draft.run_at is None and draft.expires_at is None:
+            never = draft.expires is NEVER
+            if never and draft.priority is not None and draft.max_attempts is not None:
                 return True
-            if draft.job_type in self.defaults:
-                return True
-            self._pending = draft
-            return False
+            if never or draft.expires is None:
+                defaults = self.defaults.get(draft.job_type)
+                if defaults is None:
+                    self._pending = draft
+                    return False
+                if never or not defaults[2]:
+                    return True
+        self._set_aside(draft)
+        return False
+
+    def _set_aside(self, draft: Draft) -> None:
         self._later.append(draft)
         self._later_size += len(draft.data)
-        return False
 
     def _record(self, draft: Draft) -> _Record:
         self.ready_types.add(draft.job_type)
         priority, max_attempts = draft.priority, draft.max_attempts
         if priority is None or max_attempts is None:
-            default_priority, default_max_attempts = self.defaults[draft.job_type]
+            default_priority, default_max_attempts, _ = self.defaults[draft.job_type]
             priority = default_priority if priority is None else priority
             max_attempts = default_max_attempts if max_attempts is None else max_attempts
         self.max_attempts = max(self.max_attempts, max_attempts)
@@ -236,6 +259,8 @@ def as_json(drafts: list[Draft]) -> str:
                 "run_at": draft.run_at,
                 "delay": draft.delay,
                 "trace": draft.trace,
+                "expires_at": "infinity" if draft.expires is NEVER else draft.expires_at,
+                "expires": None if draft.expires is NEVER else draft.expires,
             }
             for draft in drafts
         ]

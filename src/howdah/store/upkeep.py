@@ -40,6 +40,7 @@ async def recover_stale_jobs(store: Store, timeout: timedelta) -> list[Recovered
 class UpkeepResult(NamedTuple):
     """What one round of upkeep did."""
 
+    expired: int
     promoted: int
     recovered: int
     failed: int
@@ -50,15 +51,15 @@ class UpkeepResult(NamedTuple):
 async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> UpkeepResult | None:
     """Do one round of upkeep; None if another worker does it at the moment."""
     rows = await store.fetch(
-        "select promoted, recovered, failed, silent_workers, next_due_in "
+        "select expired, promoted, recovered, failed, silent_workers, next_due_in "
         "from howdah.async_commit(), howdah.upkeep($1, $2)",
         timeout,
         worker_id,
     )
     if not rows:
         return None
-    promoted, recovered, failed, silent_workers, next_due_in = rows[0]
-    return UpkeepResult(promoted, recovered, failed, silent_workers or [], next_due_in)
+    expired, promoted, recovered, failed, silent_workers, next_due_in = rows[0]
+    return UpkeepResult(expired, promoted, recovered, failed, silent_workers or [], next_due_in)
 
 
 async def promote_due(store: Store, worker_id: str) -> tuple[int, timedelta | None] | None:

@@ -75,6 +75,8 @@ def job(history: JobHistory) -> Group:
     )
     builder.fact("priority", priority(shown.priority))
     builder.fact("attempts", f"{shown.attempts} of {shown.max_attempts}")
+    if shown.expires_at is not None:
+        builder.fact("expires", instant(shown.expires_at))
     builder.fact("worker", shown.worker_id)
     builder.fact("waited", length(history.waited))
     builder.fact("ran", length(history.ran))
@@ -119,6 +121,7 @@ def job_type(shown: TypeNow, why: str) -> Group:
     """Describe a job type."""
     builder = TextBuilder()
     builder.fact("type", shown.job_type)
+    builder.fact("queue", shown.queue)
     builder.fact("why", why)
     if shown.paused is not None:
         builder.fact(

@@ -29,4 +29,5 @@ def empty(title: str, snapshot: Snapshot) -> str:
 
 def filtered(text: str) -> str:
     """Return the hint of a pane whose rows are all hidden by the filter."""
-    return f"No type here has “{one_line(text)}” in its name. Press escape to show all."
+    shown = one_line(text)
+    return f"No type here has “{shown}” in its name, or as its queue. Press escape to show all."

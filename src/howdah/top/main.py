@@ -17,6 +17,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import ContentSwitcher, Footer, Input, Static
 
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.client.queue import Queue
 from howdah.observe import TypeNow, WorkerNow
 from howdah.states import State
@@ -74,7 +75,9 @@ class MainScreen(LiveScreen):
         self._headline = Static(markup=False)
         self._problem = Static(markup=False)
         self._filtered = Static(id="filtered", markup=False)
-        self._filter = Input(placeholder="a part of a job type", id="filter", compact=True)
+        self._filter = Input(
+            placeholder="a part of a job type, or a queue", id="filter", compact=True
+        )
 
     def compose(self) -> ComposeResult:
         yield self._headline
@@ -149,7 +152,16 @@ class MainScreen(LiveScreen):
         snapshot: Snapshot,
     ) -> None:
         text = self._filter.value.strip().lower()
-        shown = [row for row in rows if any(text in name.lower() for name in types(row))]
+        queues = (
+            {each.job_type: each.queue for each in snapshot.overview.types}
+            if snapshot.overview
+            else {}
+        )
+
+        def matches(name: str) -> bool:
+            return text in name.lower() or text == queues.get(name, DEFAULT_QUEUE).lower()
+
+        shown = [row for row in rows if any(map(matches, types(row)))]
         shown = shown if text else list(rows)
         hint = hints.filtered(text) if rows else hints.empty(pane.title, snapshot)
         pane.fill(shown, hint)

@@ -7,6 +7,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
+from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.observe import TypeNow
 from howdah.states import State
 from howdah.top import formatting
@@ -29,6 +30,7 @@ class TypesTable(Table[TypeNow]):
         Column("RUN P50", 7, right=True, min_screen=120),
         Column("RUN P99", 7, right=True),
         Column("DONE TODAY", 10, right=True, min_screen=130),
+        Column("QUEUE", 12, min_screen=140),
         Column("LAST HOUR", 20, min_screen=150),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -43,6 +45,7 @@ class TypesTable(Table[TypeNow]):
 
     def cells(self, row: TypeNow) -> dict[str, str | Text]:
         return {
+            "QUEUE": row.queue if row.queue != DEFAULT_QUEUE else Text("default", "dim"),
             "WAITING": Text(str(row.waiting) if row.waiting else "·", "" if row.waiting else "dim"),
             "OLDEST": formatting.age(row.oldest),
             "LATER": str(row.scheduled) if row.scheduled else "",

@@ -1,4 +1,4 @@
-"""Upkeep: promote, recover and prune; any worker does it, one at a time.
+"""Upkeep: expire, promote, recover and prune; any worker does it, one at a time.
 
 In SQL  sql/70_upkeep/
 
@@ -30,6 +30,7 @@ _log = log_named("howdah.upkeep")
 
 _PRUNE_EVERY = 600.0
 _MOST_PROMOTED = 1000  # jobs that one round promotes at most
+_MOST_EXPIRED = 10_000  # jobs that one round cancels at most
 _GATHER = 0.02  # seconds between promotions: jobs that are due one after another go together
 
 
@@ -74,6 +75,8 @@ class Upkeep:
         if result is None:
             self._due.other_is_checking(now)
             return self._wait()
+        if result.expired:
+            _log.info("job.expired jobs=%d", result.expired)
         if result.recovered or result.failed:
             _log.warning(
                 "job.recovered pending=%d failed=%d silent_workers=%s",
@@ -82,6 +85,8 @@ class Upkeep:
                 ",".join(result.silent_workers),
             )
         self._checked(result.promoted, result.next_due_in)
+        if result.expired >= _MOST_EXPIRED:  # there may be more: go on at once
+            self._round_at = now
         await self._vacuum.start_if_due()
         return self._wait()
 

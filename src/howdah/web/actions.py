@@ -96,6 +96,7 @@ async def enqueue(
     priority: int | None = None,
     delay: timedelta | None = None,
     max_attempts: int | None = None,
+    expires: timedelta | None = None,
 ) -> UUID:
     """Enqueue a job by the name of its type; returns its id.
 
@@ -105,37 +106,24 @@ async def enqueue(
         raise BadInput(
             f"job types that begin with {RESERVED_PREFIX} are reserved: choose another name"
         )
-    draft = _draft(context.queue, job_type, data, priority, delay, max_attempts)
+    options: dict[str, Any] = {
+        "priority": priority,
+        "delay": delay,
+        "max_attempts": max_attempts,
+        "expires": expires,
+    }
+    draft = _draft(context.queue, job_type, data, options)
     await context.queue.enqueue_many([draft])
     context.audit(who, "enqueue", str(draft.id), job_type=job_type)
     return draft.id
 
 
-def _draft(
-    queue: Queue,
-    job_type: str,
-    data: dict[str, Any],
-    priority: int | None,
-    delay: timedelta | None,
-    max_attempts: int | None,
-) -> Draft:
+def _draft(queue: Queue, job_type: str, data: dict[str, Any], options: dict[str, Any]) -> Draft:
     text = _encoder.encode(data).decode()
     if job_type in queue.handlers:  # the handler knows the types of its arguments
-        return queue.draft(
-            job_type,
-            msgspec.json.decode(text),
-            priority=priority,
-            delay=delay,
-            max_attempts=max_attempts,
-        )
+        return queue.draft(job_type, msgspec.json.decode(text), **options)
     payload.encode(data, f"the payload of {job_type!r}")  # refuses what cannot be stored
-    return drafts.draft(
-        job_type,
-        text,
-        priority=priority,
-        delay=delay,
-        max_attempts=max_attempts,
-    )
+    return drafts.draft(job_type, text, **options)
 
 
 async def pause(

@@ -6,6 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from howdah.checks.queue_names import UnknownQueue
 from howdah.errors import (
     BadInput,
     HowdahError,
@@ -36,6 +37,8 @@ TITLES = {
 def status_of(error: HowdahError) -> int:
     """Return the HTTP status of an error."""
     match error:
+        case UnknownQueue():
+            return 404
         case BadInput():
             return 400
         case NotAllowed():

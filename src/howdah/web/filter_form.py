@@ -22,6 +22,7 @@ from howdah.web.redact import asks_for_hidden
 FIELDS = (
     "status",
     "job_type",
+    "queue",
     "priority",
     "worker_id",
     "attempts_from",
@@ -32,7 +33,7 @@ FIELDS = (
     "fingerprint",
     "payload",
 )
-_MANY = ("status", "job_type", "payload")
+_MANY = ("status", "job_type", "queue", "payload")
 _UNITS = {
     "s": timedelta(seconds=1),
     "m": timedelta(minutes=1),
@@ -186,6 +187,7 @@ def query_of(wanted: Filter) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {
         "status": [str(state) for state in wanted.status],
         "job_type": list(wanted.job_type),
+        "queue": list(wanted.queue),
         "payload": [f"{key}={value}" for key, value in wanted.payload],
     }
     for name in FIELDS:
@@ -203,6 +205,9 @@ def in_words(wanted: Filter) -> str:
     if wanted.job_type:
         word = "type" if len(wanted.job_type) == 1 else "types"
         parts.append(f"of the {word} {_or(list(wanted.job_type))}")
+    if wanted.queue:
+        word = "queue" if len(wanted.queue) == 1 else "queues"
+        parts.append(f"in the {word} {_or(list(wanted.queue))}")
     if wanted.priority is not None:
         parts.append(f"with priority {wanted.priority}")
     if wanted.worker_id is not None:

@@ -73,7 +73,7 @@ async def _demo(console: Console) -> tuple[ScenarioResult, list[Check]]:
 
 def _summary(console: Console, result: ScenarioResult, checks: list[Check]) -> None:
     console.print()
-    console.print(counts_table(result.counts))
+    console.print(counts_table(result.counts, {}))
     console.print()
     for check in checks:
         mark = ("✓ ", "green") if check.passed else ("✗ ", "bold red")

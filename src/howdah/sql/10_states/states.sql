@@ -40,5 +40,6 @@ insert into howdah.moves (verb, source, target, meaning) values
     ('recover',  'running',   'pending',   'its worker went silent while it ran'),
     ('recover',  'claimed',   'failed',    'its worker went silent on the last attempt'),
     ('recover',  'running',   'failed',    'its worker went silent on the last attempt, while it ran'),
+    ('expire',   'pending',   'cancelled', 'it was not started in time'),
     ('requeue',  'failed',    'pending',   'a person asked for another attempt'),
     ('requeue',  'cancelled', 'pending',   'a person wants it after all');

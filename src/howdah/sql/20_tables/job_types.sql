@@ -9,7 +9,9 @@ create table howdah.job_types (
     name           howdah.job_name          primary key,
     priority       int                      not null,
     max_attempts   howdah.attempts_allowed  not null,
+    queue          text                     not null default 'default',   -- a name for a set of types, for dedicated workers
     timeout        interval,                            -- null: none
+    expires        interval,                            -- a job is cancelled if it has not started so long after it was due; null: never
     run            text                     not null,   -- async, thread or process
     parameters     jsonb                    not null,   -- [{"name": …, "type": …, "required": …}]
     signature      text                     not null,   -- a fingerprint of the parameters and their types
@@ -20,7 +22,10 @@ create table howdah.job_types (
     registered_at  timestamptz              not null,
     last_seen_at   timestamptz              not null,
 
+    constraint queue_is_1_to_200_characters_none_of_them_control_or_comma
+        check (length(queue) between 1 and 200 and queue !~ '[[:cntrl:],]' and queue = btrim(queue)),
     constraint timeout_is_longer_than_nothing check (timeout > '0'),
+    constraint expires_is_longer_than_nothing check (expires > '0'),
     constraint run_is_at_most_20_characters check (length(run) between 1 and 20),
     constraint parameters_are_an_array_of_at_most_64_kb
         check (jsonb_typeof(parameters) = 'array' and octet_length(parameters::text) <= 65536),

@@ -37,6 +37,7 @@ create table howdah.jobs (
     max_attempts   howdah.attempts_allowed not null default 3,
     run_at         howdah.instant,                      -- not before; null: at once
     ready_at       howdah.instant default now(),
+    expires_at     howdah.instant,                      -- no attempt begins after it; null: never expires
     last_error     howdah.long_text,
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
     result         howdah.json_value,
@@ -74,6 +75,10 @@ create index jobs_ready on howdah.jobs_live (job_type, (~priority), ready_at, id
 
 create index jobs_waiting on howdah.jobs_live (run_at)
     where ready_at is null;
+
+-- For expire. Almost always empty: it has only jobs that may expire, until `start` marks them as running.
+create index jobs_expiring on howdah.jobs_live (expires_at)
+    where expires_at is not null and held_by is null;
 
 -- For recover and for people, who search by worker. Jobs of foreign workers enter it when they are claimed, others when
 -- `start` marks them as running. The jobs that a worker claimed in its last quarter of a second may be missing. When a worker is

@@ -4,6 +4,8 @@
 -- `p_delay` (by the server's clock, not the client's).
 --
 --   p_priority, p_max_attempts   null: as registered for the type; 100 and 3 where nothing is registered
+--   p_expires_at  no attempt begins after it: the job is cancelled if it has not started by then. 'infinity': never
+--   p_expires     the same, so long after the job is due. Both null: as registered for the type
 --   p_id     null: made here. A caller that makes it knows it before the commit. The id of a job that
 --            is kept is refused: live (23505) or ended (HW002)
 --   p_trace  a W3C traceparent, so that the run joins the trace of the request
@@ -19,7 +21,9 @@ create or replace function howdah.enqueue(
     p_max_attempts  int          default null,
     p_id            uuid         default null,
     p_delay         interval     default null,
-    p_trace         text         default null
+    p_trace         text         default null,
+    p_expires_at    timestamptz  default null,
+    p_expires       interval     default null
 ) returns uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -39,15 +43,22 @@ begin
     if v_run_at is not null then
         v_ready := v_run_at <= howdah.clock();
     end if;
-    if p_priority is null or p_max_attempts is null then
+    if p_expires_at is null and p_expires is null then
+        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts), d.expires
+        into p_priority, p_max_attempts, p_expires from howdah.type_defaults(p_job_type) as d;
+    elsif p_priority is null or p_max_attempts is null then
         select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts)
         into p_priority, p_max_attempts from howdah.type_defaults(p_job_type) as d;
+    end if;
+    if p_expires_at is not null or p_expires is not null then
+        p_expires_at := howdah.expiry(p_expires_at, p_expires, v_run_at);
     end if;
     if p_max_attempts > 3 then  -- the least that the limit can be
         perform howdah.refuse_max_attempts(p_max_attempts);
     end if;
-    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at)
-    values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, p_trace, case when v_ready then now() end);
+    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at, expires_at)
+    values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, p_trace, case when v_ready then now() end,
+            p_expires_at);
     if p_id is not null then
         perform howdah.refuse_used_ids(array[p_id]);
     end if;

@@ -20,6 +20,7 @@ declare
     v_due    timestamptz;  -- when the first delayed one is due
     v_given  uuid[];  -- the ids that the caller made
     v_most   int;     -- attempts that one of them asks for
+    v_expire bool := exists (select from howdah.job_types as t where t.expires is not null);
 begin
     if jsonb_typeof(p_jobs) is distinct from 'array' then
         raise exception using errcode = '22023', message = 'p_jobs must be a JSON array of objects';
@@ -32,15 +33,20 @@ begin
                    as priority,
                coalesce(d.max_attempts, (select t.max_attempts from howdah.job_types as t where t.name = d.job_type), 3)
                    as max_attempts,
-               coalesce(v_now + d.delay, d.run_at) as run_at, d.trace, d.nth, d.id as given_id
+               coalesce(v_now + d.delay, d.run_at) as run_at, d.trace, d.expires_at,
+               case when d.expires is null and d.expires_at is null and v_expire
+                    then (select t.expires from howdah.job_types as t where t.name = d.job_type) else d.expires end
+                   as expires, d.nth, d.id as given_id
         from rows from (jsonb_to_recordset(p_jobs) as (
                  id uuid, job_type text, data jsonb, priority int, run_at timestamptz,
-                 max_attempts int, delay interval, trace text))
-             with ordinality as d (id, job_type, data, priority, run_at, max_attempts, delay, trace, nth)
+                 max_attempts int, delay interval, trace text, expires_at timestamptz, expires interval))
+             with ordinality as d (id, job_type, data, priority, run_at, max_attempts, delay, trace,
+                                     expires_at, expires, nth)
     ), inserted as (
-        insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at)
+        insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at, expires_at)
         select id, job_type, data, priority, run_at, max_attempts, trace,
-               case when run_at > v_now then null else now() end
+               case when run_at > v_now then null else now() end,
+               case when expires_at is not null or expires is not null then howdah.expiry(expires_at, expires, run_at) end
         from drafts order by nth
         returning job_type, ready_at, run_at
     )

@@ -7,8 +7,8 @@
 -- takes jobs that are not due out of the line, sets ready_at to an earlier created_at, enters jobs that were inserted as
 -- claimed in jobs_held, counts jobs that were inserted as finished, and wakes idle workers.
 --
--- Where the type has registered other defaults, a priority of 100 and a max_attempts of 3 count as not set: a
--- trigger cannot distinguish a missing column from one with its default. To get 100 or 3, call enqueue.
+-- Where the type has registered other defaults, a priority of 100, a max_attempts of 3 and no expires_at count as not
+-- set: a trigger cannot distinguish a missing column from one with its default. To get these, call enqueue.
 
 create or replace function howdah.take_plain_insert() returns trigger
 language plpgsql volatile security definer
@@ -37,13 +37,15 @@ begin
         select id from inserted
         where status in ('pending', 'claimed', 'running') and held_by is distinct from worker_id));
 
-    if exists (select from howdah.job_types as t where t.priority <> 100 or t.max_attempts <> 3) then
+    if exists (select from howdah.job_types as t where t.priority <> 100 or t.max_attempts <> 3 or t.expires is not null) then
         update howdah.jobs_live as j
         set priority = case j.priority when 100 then t.priority else j.priority end,
-            max_attempts = case j.max_attempts when 3 then t.max_attempts else j.max_attempts end
+            max_attempts = case j.max_attempts when 3 then t.max_attempts else j.max_attempts end,
+            expires_at = coalesce(j.expires_at, greatest(j.run_at, howdah.clock()) + t.expires)
         from inserted as i join howdah.job_types as t on t.name = i.job_type
         where i.status = 'pending' and j.id = any (array[i.id])
-          and ((i.priority = 100 and t.priority <> 100) or (i.max_attempts = 3 and t.max_attempts <> 3));
+          and ((i.priority = 100 and t.priority <> 100) or (i.max_attempts = 3 and t.max_attempts <> 3)
+               or (i.expires_at is null and t.expires is not null));
     end if;
 
     insert into howdah.finished_counts (day, job_type, status, jobs)

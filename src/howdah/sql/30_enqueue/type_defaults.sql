@@ -1,13 +1,13 @@
--- type_defaults · the priority and max_attempts of a job that sets neither
+-- type_defaults · the priority, max_attempts and expiry of a job that does not set them
 --
--- As the last worker to start has registered them; 100 and 3 for a type that is not registered.
+-- As the last worker to start has registered them; 100, 3 and none for a type that is not registered.
 --
 -- Locks nothing.
 
 create or replace function howdah.type_defaults(p_job_type text)
-returns table (priority int, max_attempts int)
+returns table (priority int, max_attempts int, expires interval)
 language sql stable security definer
 begin atomic
-    select coalesce(t.priority, 100), coalesce(t.max_attempts::int, 3)
+    select coalesce(t.priority, 100), coalesce(t.max_attempts::int, 3), t.expires
     from (values (p_job_type)) as asked (name) left join howdah.job_types as t on t.name = asked.name;
 end;

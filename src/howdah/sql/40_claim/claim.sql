@@ -14,7 +14,8 @@
 --   p_foreign      true: the jobs enter jobs_held at once, because their worker may never call start
 --   returns        the jobs in claim order: highest priority first, then the oldest
 --
--- Paused types are left out, whoever asks: see 75_steer/pause.sql.
+-- Paused types are left out, whoever asks: see 75_steer/pause.sql. So are jobs that have expired, also where upkeep has
+-- not cancelled them yet: see 70_upkeep/expire.sql.
 --
 -- Locks the rows it takes (for update skip locked), and its turn while it searches. Wakes nobody. A plain
 -- UPDATE that moves a row to jobs_finished while we lock it raises 40001: call again, as claim_job_batch does.

@@ -43,7 +43,7 @@ begin
         select j.ctid from howdah.jobs_live as j
         where j.job_type = p_job_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
           and ~j.priority < p_after_rank
-          and (j.run_at is null or j.run_at <= v_now)
+          and (j.run_at is null or j.run_at <= v_now) and (j.expires_at is null or j.expires_at > v_now)
           and not exists (select from howdah.paused_types where job_type = p_job_type)
         order by ~j.priority, j.ready_at, j.id
         limit p_batch_size
@@ -52,7 +52,7 @@ begin
         select j.ctid from howdah.jobs_live as j
         where j.job_type = p_job_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
           and (~j.priority, j.ready_at, j.id) > (p_after_rank, p_after_ready_at, p_after_id)
-          and (j.run_at is null or j.run_at <= v_now)
+          and (j.run_at is null or j.run_at <= v_now) and (j.expires_at is null or j.expires_at > v_now)
           and not exists (select from howdah.paused_types where job_type = p_job_type)
         order by ~j.priority, j.ready_at, j.id
         limit p_batch_size - (select count(*) from urgent)

@@ -6,7 +6,7 @@
 --
 --   p_limit   how many jobs at most
 --   p_ranges  the ranges, at least one
---   p_now     jobs that are due later are left out
+--   p_now     jobs that are due later, or have expired, are left out
 --   returns   where the locked rows are in jobs_live, in claim order
 --
 -- Called by claim only: it runs with the rights and the pinned plans of claim. A single range of a paused type gives
@@ -31,7 +31,7 @@ begin
             where j.job_type = v_range.job_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
               and (~j.priority, j.ready_at, j.id) > (v_range.after_rank, v_range.after_ready_at, v_range.after_id)
               and ~j.priority <= v_range.until_rank
-              and (j.run_at is null or j.run_at <= p_now)
+              and (j.run_at is null or j.run_at <= p_now) and (j.expires_at is null or j.expires_at > p_now)
               and not exists (select from howdah.paused_types where job_type = v_range.job_type)
             order by ~j.priority, j.ready_at, j.id
             limit p_limit

@@ -7,7 +7,7 @@
 --
 --   p_limit   how many jobs at most
 --   p_ranges  the ranges to read
---   p_now     jobs that are due later are left out
+--   p_now     jobs that are due later, or have expired, are left out
 --   returns   the best jobs in claim order; fewer than p_limit when there are no more
 --
 -- Called by lock_best only: it runs with the rights and the pinned plans of claim. Locks nothing.
@@ -35,7 +35,7 @@ begin
                     where j.job_type = range.job_type and j.held_by is null and j.worker_id is null and j.ready_at is not null
                       and (~j.priority, j.ready_at, j.id) > (range.after_rank, range.after_ready_at, range.after_id)
                       and ~j.priority <= range.until_rank
-                      and (j.run_at is null or j.run_at <= p_now)
+                      and (j.run_at is null or j.run_at <= p_now) and (j.expires_at is null or j.expires_at > p_now)
                     order by ~j.priority, j.ready_at, j.id
                     limit v_share
                 ) as line

@@ -1,8 +1,8 @@
 -- register_job_types · a worker registers its job types when it starts
 --
 -- A JSON array of objects with the names of the columns of howdah.job_types. Enqueues that set neither
--- priority nor max_attempts use these. Defaults: priority 100, max_attempts 3, no timeout,
--- no label. max_attempts is at most the option max_attempts_limit. If two workers differ, the last one to start wins.
+-- priority nor max_attempts use these, and those that set no expiry use `expires`. Defaults: priority 100, max_attempts 3,
+-- the queue 'default', no timeout, no expiry, no label. max_attempts is at most the option max_attempts_limit. If two workers differ, the last one to start wins.
 --
 --   select howdah.register_job_types('me', '[{"name": "mail", "max_attempts": 1, "run": "async",
 --       "parameters": [{"name": "to", "type": "str", "required": true}], "signature": "1"}]');
@@ -26,19 +26,20 @@ begin
         raise exception using errcode = '22023', message = 'p_types must be a JSON array of at most 10000 objects';
     end if;
     insert into howdah.job_types as known (
-        name, priority, max_attempts, timeout, run, parameters, signature, label,
+        name, priority, max_attempts, queue, timeout, expires, run, parameters, signature, label,
         worker_id, version, first_seen_at, registered_at, last_seen_at)
     select distinct on (t.name)
-           t.name, coalesce(t.priority, 100), least(coalesce(t.max_attempts, 3), v_most), t.timeout, coalesce(t.run, 'async'),
+           t.name, coalesce(t.priority, 100), least(coalesce(t.max_attempts, 3), v_most),
+           coalesce(t.queue, 'default'), t.timeout, t.expires, coalesce(t.run, 'async'),
            coalesce(t.parameters, '[]'), coalesce(t.signature, '-'), t.label,
            p_worker_id, p_version, howdah.clock(), howdah.clock(), howdah.clock()
     from jsonb_to_recordset(p_types) as t (
-        name text, priority int, max_attempts int, timeout interval, run text, parameters jsonb,
-        signature text, label text)
+        name text, priority int, max_attempts int, queue text, timeout interval, expires interval, run text,
+        parameters jsonb, signature text, label text)
     order by t.name
     on conflict (name) do update
-    set priority = excluded.priority, max_attempts = excluded.max_attempts, timeout = excluded.timeout,
-        run = excluded.run, parameters = excluded.parameters, signature = excluded.signature,
+    set priority = excluded.priority, max_attempts = excluded.max_attempts, queue = excluded.queue,
+        timeout = excluded.timeout, expires = excluded.expires, run = excluded.run, parameters = excluded.parameters, signature = excluded.signature,
         label = excluded.label, worker_id = excluded.worker_id, version = excluded.version,
         registered_at = excluded.registered_at, last_seen_at = excluded.last_seen_at;
 end;

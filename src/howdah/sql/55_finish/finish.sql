@@ -63,12 +63,13 @@ begin
         insert into howdah.jobs_finished (
             id, job_type, priority, status, data, progress, current_stage, events_count, worker_id,
             claimed_at, created_at, started_at, completed_at, attempts, max_attempts, last_error,
-            run_at, ready_at, result, errors, trace, finished_on)
+            run_at, ready_at, expires_at, result, errors, trace, finished_on)
         select id, job_type, priority, v_status, data,
                case v_status when 'completed' then v_all else progress end,
                current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
                attempts, max_attempts,
-               case when error_ is null then last_error else left(error_, 10000)::howdah.long_text end, run_at, null, result_,
+               case when error_ is null then last_error else left(error_, 10000)::howdah.long_text end, run_at, null, expires_at,
+               result_,
                case when error_ is null or worker_id is null then errors
                     else howdah.append_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now, p_lost) end,
                trace, v_today

@@ -63,6 +63,9 @@ begin
         new.completed_at := null;
         new.ready_at := case when new.run_at > howdah.clock() then null else now() end;
         new.max_attempts := greatest(new.max_attempts, least(new.attempts, 2147483646) + 1);
+        if new.expires_at <= howdah.clock() then
+            new.expires_at := null;
+        end if;
     elsif new.worker_id is null then
         perform howdah.refuse_holder_mismatch(new.id, new.status);
     end if;

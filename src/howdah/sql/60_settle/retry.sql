@@ -1,7 +1,8 @@
 -- retry · claimed, running → pending, or → failed on the last attempt
 --
 -- Records that these attempts failed and puts the jobs back, to run again after
--- p_delays. Whether an attempt is left depends on the row and on the option max_attempts_limit.
+-- p_delays. Whether an attempt is left depends on the row and on the option max_attempts_limit. A job that expires before
+-- its next attempt could begin fails now, with its error.
 --
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   p_errors, p_tracebacks           what went wrong
@@ -60,6 +61,7 @@ begin
         from leases as l
         where j.id = any (array[l.id]) and j.worker_id = p_worker_id and j.attempts = l.attempt
           and j.attempts < least(j.max_attempts, v_limit)
+          and (j.expires_at is null or j.expires_at > v_now + greatest(l.delay, '0'))
         returning j.id, j.watched, j.job_type, j.ready_at, j.run_at
     )
     select array_agg(a.id), array_agg(a.id) filter (where watched),
@@ -78,7 +80,7 @@ begin
 
     if coalesce(cardinality(v_again), 0) < cardinality(p_ids) then
         return query select f, 'failed' from howdah.finish(
-            'failed', p_worker_id, p_ids, p_attempts, p_errors, p_tracebacks, null, p_began_ago) as f;
+            'failed', p_worker_id, p_ids, p_attempts, howdah.with_expiry(p_errors, p_ids, v_limit), p_tracebacks, null, p_began_ago) as f;
     end if;
 end;
 $$;

@@ -3,7 +3,8 @@
 -- Takes jobs away from workers that are silent. A worker that beats is silent when its last beat is older than its
 -- `silent_after`, however long its jobs take. A foreign worker that never
 -- beats has p_timeout from its claim. The attempt counts. A job that has lost as many workers in a row as the
--- option max_lost_workers fails, however many attempts it may have: the job may be what ends them.
+-- option max_lost_workers fails, however many attempts it may have: the job may be what ends them. A job that has expired
+-- meanwhile fails too, because no attempt may begin.
 --
 --   returns  each id this call moved, the status it has now, and the worker that held it
 --
@@ -100,6 +101,7 @@ begin
                 ready_at = coalesce(j.ready_at, now())
             where j.id = any (v_lost.ids) and j.attempts < least(j.max_attempts, v_limit)
               and howdah.lost_in_a_row(j.errors) < v_deaths - 1
+              and (j.expires_at is null or j.expires_at > v_now)
             returning j.id, j.watched, j.job_type
         )
         select array_agg(a.id), array_agg(a.id) filter (where a.watched), array_agg(distinct a.job_type)
@@ -113,7 +115,8 @@ begin
         if coalesce(cardinality(v_again), 0) < cardinality(v_lost.ids) then
             v_errors := array(
                 select v_lost.error || case when j.attempts < least(j.max_attempts, v_limit)
-                    then format(', as %s workers in a row that held it (option max_lost_workers)', v_deaths)
+                    then case when j.expires_at <= v_now then format(', and it expired at %s', howdah.in_utc(j.expires_at))
+                              else format(', as %s workers in a row that held it (option max_lost_workers)', v_deaths) end
                     else ', on its last attempt' end
                 from unnest(v_lost.ids) with ordinality as l (id, nth)
                 left join howdah.jobs_live as j on j.id = any (array[l.id])

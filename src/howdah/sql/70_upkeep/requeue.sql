@@ -2,7 +2,7 @@
 --
 -- Puts finished jobs back into the line because a person asked for it, with p_attempts more
 -- attempts than they had. Attempts are never reset, so an old lease never matches the
--- requeued job. If an id was used for several jobs, the last of them
+-- requeued job. An expiry that has passed is removed; one to come is kept. If an id was used for several jobs, the last of them
 -- is meant: see 27_checks/refuse_used_ids.sql.
 --
 --   returns  the ids this call moved; a missing id is live, completed, pruned or never existed
@@ -42,9 +42,10 @@ begin
             ), moved as (
                 insert into howdah.jobs_live (
                     id, job_type, priority, data, events_count, created_at, attempts, max_attempts, last_error,
-                    errors, trace)
+                    errors, trace, expires_at)
                 select r.id, r.job_type, r.priority, r.data, r.events_count, r.created_at, r.attempts,
-                       least(r.attempts::bigint + p_attempts, 2147483647), r.last_error, r.errors, r.trace
+                       least(r.attempts::bigint + p_attempts, 2147483647), r.last_error, r.errors, r.trace,
+                       case when r.expires_at > howdah.clock() then r.expires_at end
                 from revived as r
                 returning jobs_live.id, jobs_live.job_type
             )

@@ -1,4 +1,4 @@
--- upkeep · promote, recover and compact_counts, in one session at a time
+-- upkeep · expire, promote, recover and compact_counts, in one session at a time
 --
 -- Every worker calls this. One session at a time does it and the others get no row. There is no
 -- leader that could fail: the lock ends with the transaction.
@@ -15,7 +15,7 @@
 create or replace function howdah.upkeep(
     p_timeout    interval  default '5 minutes',
     p_worker_id  text      default null
-) returns table (promoted int, recovered int, failed int, silent_workers text[], next_due_in interval)
+) returns table (promoted int, recovered int, failed int, silent_workers text[], next_due_in interval, expired int)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 -- pinned plans: see jobs.sql
@@ -29,6 +29,7 @@ begin
     if not pg_try_advisory_xact_lock(howdah.lock_space(), 2) then
         return;
     end if;
+    select count(*) into expired from howdah.expire(10000);
     select count(*) into promoted from howdah.promote();
     if p_worker_id is null or exists (
         select from howdah.workers as us

@@ -104,6 +104,17 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         float, Meta(ge=0, le=THOUSAND_YEARS, description="Seconds to wait before it may run.")
     ] = 0
     max_attempts: Annotated[int, Meta(ge=1, le=MAX_ATTEMPTS)] | UnsetType = UNSET
+    expires: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                le=THOUSAND_YEARS,
+                description="Seconds after it is due: cancelled if not started by then.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,6 +157,7 @@ async def enqueue(context: DashboardContext, who: str, body: NewJob) -> Enqueued
             priority=None if body.priority is UNSET else body.priority,
             delay=timedelta(seconds=body.delay) if body.delay else None,
             max_attempts=None if body.max_attempts is UNSET else body.max_attempts,
+            expires=None if body.expires is UNSET else timedelta(seconds=body.expires),
         )
     )
 
@@ -215,7 +227,7 @@ async def _on_many(
     )
 
 
-@endpoints.post("/bulk/reprioritise", status=202)
+@endpoints.post("/bulk/reprioritise", status=202, also=(404,))
 async def reprioritise_all(
     context: DashboardContext, who: str, body: NewPriorityOfMatching
 ) -> BulkStarted:

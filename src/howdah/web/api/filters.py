@@ -34,6 +34,7 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     status: list[State] = []
     job_type: list[Text] = []
+    queue: Annotated[list[Text], Meta(description="The queue of its type.")] = []
     priority: Priority | UnsetType = UNSET
     worker_id: Annotated[Text, Meta(description="Its last worker.")] | UnsetType = UNSET
     attempts_from: Attempts | UnsetType = UNSET
@@ -59,6 +60,7 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         pairs = [_pair(pair, redact) for pair in self.payload]
         given["status"] = tuple(self.status)
         given["job_type"] = tuple(self.job_type)
+        given["queue"] = tuple(self.queue)
         given["payload"] = tuple(pairs)
         return Filter(**given)
 

@@ -68,7 +68,7 @@ class EventsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
 
 
-@endpoints.get("/jobs")
+@endpoints.get("/jobs", also=(404,))
 async def jobs(context: DashboardContext, query: JobPageQuery) -> Page:
     """Jobs that match, newest first, page by page.
 
@@ -84,7 +84,7 @@ async def jobs(context: DashboardContext, query: JobPageQuery) -> Page:
     )
 
 
-@endpoints.get("/jobs/count")
+@endpoints.get("/jobs/count", also=(404,))
 async def count(context: DashboardContext, query: JobFilter) -> Count:
     """The number of jobs that match. `more`: there are more than were counted."""
     wanted = query.filter(context.settings.redact)

@@ -78,6 +78,12 @@ class FailuresQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     job_type: Text | UnsetType = UNSET
 
 
+class TypesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Queues; all types if they are left out."""
+
+    queue: Annotated[list[Text], Meta(description="The queue of the type.")] = []
+
+
 class RangeQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A range of time."""
 
@@ -116,11 +122,13 @@ async def problems(context: DashboardContext) -> Problems:
     )
 
 
-@endpoints.get("/types")
-async def types(context: DashboardContext) -> Types:
-    """Every job type."""
+@endpoints.get("/types", also=(404,))
+async def types(context: DashboardContext, query: TypesQuery) -> Types:
+    """Every job type, or those of some queues."""
+    await observe.check_queues(context.store, query.queue, within=context.within)
     overview = await observe.overview(context.store, within=context.within)
-    return Types(at=overview.at, types=overview.types, late=overview.late)
+    types = [type for type in overview.types if not query.queue or type.queue in query.queue]
+    return Types(at=overview.at, types=types, late=overview.late)
 
 
 @endpoints.get("/types/{job_type}", also=(404,))

@@ -70,6 +70,7 @@ async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
         "words": filter_form.in_words(form.filter),
         "states": states(overview, form.filter),
         "types": [type.job_type for type in overview.types],
+        "queues": sorted({type.queue for type in overview.types}),
         "find": find,
         "rows": [msgspec.structs.replace(row(job, now), brief=briefs[job.id]) for job in jobs],
         "problem": problem,
@@ -138,6 +139,8 @@ async def _page(
             depth=DEPTH,
             within=context.within,
         )
+    except BadInput as error:  # a queue that no type has
+        return None, f"{str(error)[0].upper()}{str(error)[1:]}."
     except TookTooLong as error:
         return None, f"{str(error).capitalize()}. Use a narrower filter or a shorter time range."
     return page, None
@@ -148,11 +151,12 @@ def states(overview: Overview, wanted: Filter) -> list[tuple[State, Count | None
 
     Counts are stored by type and state only.
     """
-    counted = wanted == Filter(status=wanted.status, job_type=wanted.job_type)
+    counted = wanted == Filter(status=wanted.status, job_type=wanted.job_type, queue=wanted.queue)
     types = [
         type
         for type in overview.types
-        if not wanted.job_type or type.job_type in set(wanted.job_type)
+        if (not wanted.job_type or type.job_type in set(wanted.job_type))
+        and (not wanted.queue or type.queue in set(wanted.queue))
     ]
     by_state = {
         State.PENDING: _sum(count for type in types for count in (type.waiting, type.scheduled)),

@@ -11,6 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from howdah import observe
+from howdah.checks.queue_names import refuse_unknown_queues
+from howdah.errors import BadInput
 from howdah.observe import TookTooLong, TypeNow, Why
 from howdah.states import State
 from howdah.web import actions as web_actions
@@ -28,7 +30,26 @@ ENDINGS = (State.COMPLETED, State.FAILED, State.CANCELLED)
 
 async def load_list(context: DashboardContext, request: Request) -> dict[str, Any]:
     overview = await cache_of(context).overview(request)
-    return {"now": overview.at, "overview": overview, "types": overview.types, "endings": ENDINGS}
+    queues = sorted({type.queue for type in overview.types})
+    wanted = request.query_params.getlist("queue")
+    return {
+        "now": overview.at,
+        "overview": overview,
+        "types": [type for type in overview.types if not wanted or type.queue in wanted],
+        "queues": queues if len(queues) > 1 else [],
+        "wanted": wanted,
+        "problem": _unknown(wanted, queues),
+        "endings": ENDINGS,
+    }
+
+
+def _unknown(wanted: list[str], queues: list[str]) -> str | None:
+    """Say that a queue is unknown, with similar names; None if all are known."""
+    try:
+        refuse_unknown_queues(wanted, queues, "queue")
+    except BadInput as error:
+        return str(error)
+    return None
 
 
 async def load_type(context: DashboardContext, request: Request) -> dict[str, Any]:

@@ -66,7 +66,9 @@ def testbed(context: CaseContext) -> Generator[Testbed]:
 def test_every_case_can_be_measured(name: str, context: CaseContext) -> None:
     result = CASES[name].run(context)
     assert [(finding.sense, finding.bound) for finding in result.findings] == PROMISED[name]
-    assert all(finding.measured > 0 for finding in result.findings)
+    # ten waits may fit into memory that the process has already
+    sizable = [finding for finding in result.findings if finding.unit != " KiB"]
+    assert all(finding.measured > 0 for finding in sizable)
     assert {part.case for part in (*result.findings, *result.curves)} == {name}
     for curve in result.curves:
         assert curve.series

@@ -121,7 +121,7 @@ def test_missing_measures_are_a_gap_and_not_a_zero() -> None:
     assert by_id["throughput"].svg.count('class="gap"') == 1
     assert "no worker was running" in by_id["throughput"].svg
     late = drawn(history(Range.HOUR, lambda n: {} if n > 57 else measured(60)))
-    assert 'class="gap"' not in late["throughput"].svg, "minutes that are not folded yet"
+    assert 'class="gap"' not in late["throughput"].svg, "minutes that are not added up yet"
 
 
 def test_an_idle_hour_is_a_line_at_zero() -> None:

@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-tune bench-quick bench-adverse bench-memory bench-delays bench-growth bench-dashboard
+.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-tune bench-quick bench-adverse bench-stress bench-memory bench-delays bench-growth bench-dashboard
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-15s  %s\n", $$1, $$2 }'
@@ -119,6 +119,9 @@ bench-quick: $(READY)  ## fail if the working tree is slower than a commit (AGAI
 
 bench-adverse: $(READY)  ## measure with disturbances and without: 80 minutes on a quiet machine
 	$(RUN) bench.adverse $(BENCH)
+
+bench-stress: $(READY)  ## take peers through the same stresses and chaos: twenty minutes on a quiet machine
+	$(RUN) bench.stress $(BENCH)
 
 bench-memory: $(READY)  ## measure how large workers and producers become: two minutes
 	$(RUN) bench.memory $(BENCH)

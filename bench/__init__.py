@@ -3,6 +3,7 @@
 compare.py         measure howdah and its peers: `make bench`
 tune.py            find the best settings of each peer again
 quick/             compare the working tree with a commit: `make bench-quick`
+stress/            peers under the same stresses: `make bench-stress`
 adverse/           measure with disturbances: `make bench-adverse`
 growth/            measure how cost grows: `make bench-growth`
 memory.py          the size of workers and producers: `make bench-memory`
@@ -17,8 +18,11 @@ install.py         the environments of the peers
 resources.py       the servers and environments of a run, and one measurement
 command_line.py    options of the command line
 driver.py          the peer's side of a driver
+producer.py        enqueue jobs at a rate, or as fast as they run
 driver_process.py  the benchmark's side of a driver
 call_counter.py    the calls of handlers
+pickup_log.py      when each job was sent, and when its handler began
+table_samples.py   dead rows and sizes over time, and what the server's sessions do
 turns.py           the order of the measurements
 aggregate.py       medians and percentiles
 interval.py        the 95 % interval of a median
@@ -32,8 +36,6 @@ cases.py           run the cases of adverse, growth, memory, delays and dashboar
 testbed.py         the database of a case, and its processes
 case_driver.py     what runs in those processes
 sample_jobs.py     the jobs of the cases
-pickup_log.py      when each job was sent, and when its handler began
-table_samples.py   dead rows and sizes over time, and what the server's sessions do
 cpu_time.py        the CPU time of the server
 memory_usage.py    the memory of a process
 viewers.py         open pages of the dashboard

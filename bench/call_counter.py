@@ -2,7 +2,7 @@
 
 Each process that runs handlers has a file in shared memory. Each thread has a slot of its own in
 it: the number of calls, the sum of the job numbers, the time of the first call. The count and the
-sum together show that every job ran once. Pickups go to a second file, as pairs of times.
+sum together show that every job ran once. Pickups go to a second file: pickup_log.py.
 
 Times are CLOCK_MONOTONIC, which all processes of a machine share. driver.mjs writes the same
 files. Uses only the standard library, because it runs inside every peer's environment.
@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic_ns
 
+from bench.pickup_log import PICKUPS, Pickup, PickupReader, TimesLog, read_pickups
+
 CALLS_FOLDER = "BENCH_CALLS"  # environment variable: the folder of the counts
 ADDRESS = "BENCH_ADDRESS"  # environment variable: the address of the store
 SLOTS = 512
@@ -32,6 +34,7 @@ class CallCounter:
         self._local = threading.local()
         self._slots = itertools.count()
         self._folder = Path(folder)
+        self._pickups = TimesLog(self._folder, PICKUPS)
 
     def handled(self, number: int) -> None:
         """Count one call of the handler, for the job with this number."""
@@ -44,9 +47,7 @@ class CallCounter:
 
     def picked_up(self, sent: int) -> None:
         """Record that a job sent at `sent` has reached its handler now."""
-        now = monotonic_ns()
-        with (self._folder / f"{os.getpid()}.pickup").open("ab") as file:
-            file.write(sent.to_bytes(8, "little") + now.to_bytes(8, "little"))
+        self._pickups.add(sent, monotonic_ns())
 
     def _open_slot(self) -> memoryview[int]:
         number = next(self._slots)
@@ -72,6 +73,7 @@ class CallReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._opened: dict[str, memoryview[int]] = {}
+        self._pickups = PickupReader(folder)
 
     def count(self) -> CallCount:
         """Add up all slots. Slots are used in order, so the first unused one ends a file.
@@ -92,15 +94,11 @@ class CallReader:
 
     def pickups(self) -> int:
         """Count the pickups so far."""
-        return sum(path.stat().st_size for path in self._folder.glob("*.pickup")) // 16
+        return self._pickups.count()
 
     def pickups_ms(self) -> list[float]:
         """Return the pickup times in milliseconds, in the order in which the jobs were sent."""
-        pairs: list[tuple[int, int]] = []
-        for path in self._folder.glob("*.pickup"):
-            numbers = memoryview(path.read_bytes()).cast("q")
-            pairs += zip(numbers[0::2], numbers[1::2], strict=True)
-        return [(picked - sent) / 1e6 for sent, picked in sorted(pairs)]
+        return [pickup.ms for pickup in sorted(read_pickups(self._folder), key=_sent)]
 
     def _cells(self, name: str) -> memoryview[int]:
         if name not in self._opened:
@@ -111,3 +109,7 @@ class CallReader:
                 view = mmap.mmap(file.fileno(), SIZE, prot=mmap.PROT_READ)
             self._opened[name] = memoryview(view).cast("q")
         return self._opened[name]
+
+
+def _sent(pickup: Pickup) -> int:
+    return pickup.sent_ns

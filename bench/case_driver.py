@@ -12,29 +12,24 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import itertools
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from uuid import UUID
 
 import uvloop
 
-from bench.call_counter import ADDRESS, CALLS_FOLDER, CallCounter, CallReader
+from bench import producer
+from bench.call_counter import ADDRESS, CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive, payload, reply
 from bench.memory_usage import peak_kib, resident_kib
-from bench.pickup_log import PickupLog
+from bench.producer import Payload
 from bench.sample_jobs import MIXED, NOOP, PICKUP, UNCLAIMED, WAITING, WARM_UP, drafts
-from howdah import Backoff, Cancel, HowdahError, JobContext, Queue
+from howdah import Backoff, Cancel, JobContext, Queue
 from howdah.job import Draft
 
-SINGLY = 1000  # jobs/s up to which a producer makes a call for each job
-MOST_OPEN = 500  # calls under way at once
-PRODUCE_INTERVAL = 0.01  # seconds between two batches of a producer
 TIMEOUT = 60.0
 PAUSES = (0.003, 0.009)  # seconds between the jobs of a pickup measurement
 COUNT_WATCHED = "select count(*) from howdah.jobs_live where watched"
@@ -45,6 +40,11 @@ _calls = CallCounter(os.environ[CALLS_FOLDER])
 
 async def noop(number: int, rest: str) -> None:
     _calls.handled(number)
+
+
+async def timed(number: int, rest: str) -> None:
+    _calls.picked_up(number)
+    _calls.handled(0)
 
 
 @queue.job(name=WAITING)
@@ -80,8 +80,7 @@ async def mixed(ctx: JobContext, number: int, rest: str) -> None:
 async def work(task: Task) -> None:
     reply(pid=os.getpid())
     names: list[str] = task.options.get("names", [NOOP])
-    log = PickupLog(Path(os.environ[CALLS_FOLDER]))
-    handler = _timed_handler(log) if task.options.get("timed") else noop
+    handler = timed if task.options.get("timed") else noop
     for name in names:
         if name not in queue.handlers:
             queue.job(name=name)(handler)
@@ -94,83 +93,29 @@ async def work(task: Task) -> None:
             await worker.run_until_idle()
     await queue.workers()  # opens a connection
     task.wait_for_start()
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(log.flush_forever())
-        tasks.create_task(queue.worker(job_types=names, **settings).run())
-
-
-def _timed_handler(log: PickupLog) -> Callable[[int, str], Awaitable[None]]:
-    async def timed(number: int, rest: str) -> None:
-        log.picked_up(number)
-        _calls.handled(0)
-
-    return timed
+    await queue.worker(job_types=names, **settings).run()
 
 
 async def produce(task: Task) -> None:
     """Enqueue jobs that carry the time at which they were sent."""
     await queue.workers()  # opens a connection
-    task.wait_for_start()
-    end = time.monotonic() + float(task.options["seconds"])
-    rate, ahead = int(task.options.get("rate", 0)), int(task.options.get("ahead", 0))
-    if not rate:
-        await _keep_ahead(task, ahead, end)
-    elif rate <= SINGLY:
-        await _enqueue_singly(task, rate, end)
-    else:
-        await _enqueue_in_batches(task, rate, end)
+
+    async def one(number: int, job: Payload) -> None:
+        draft = _draft(task, number, job)
+        await queue.enqueue(draft.job_type, job, priority=draft.priority)
+
+    async def many(first: int, jobs: list[Payload]) -> None:
+        await queue.enqueue_many(_draft(task, first + nth, job) for nth, job in enumerate(jobs))
+
+    await producer.produce(task, one, many)
 
 
-async def _enqueue_singly(task: Task, rate: int, end: float) -> None:
-    """Send each job at its time, whether or not those before it are enqueued."""
-    began = time.monotonic()
-    open_calls: set[asyncio.Task[None]] = set()
-    for number in itertools.count():
-        if (due := began + number / rate) > end:
-            return
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
-        if len(open_calls) < MOST_OPEN:
-            call = asyncio.create_task(_enqueue_one(task, number))
-            open_calls.add(call)
-            call.add_done_callback(open_calls.discard)
-
-
-async def _enqueue_one(task: Task, number: int) -> None:
-    draft = _timed_draft(task, number)
-    with suppress(HowdahError):  # the server is away
-        await queue.enqueue(draft.job_type, payload(time.monotonic_ns()), priority=draft.priority)
-
-
-async def _enqueue_in_batches(task: Task, rate: int, end: float) -> None:
-    """Keep to the rate: a batch that is late is larger."""
-    began = time.monotonic()
-    sent = 0
-    while (now := time.monotonic()) < end:
-        due = int((now - began) * rate)
-        await queue.enqueue_many(_timed_draft(task, number) for number in range(sent, due))
-        sent = due
-        await asyncio.sleep(max(0.0, now + PRODUCE_INTERVAL - time.monotonic()))
-
-
-async def _keep_ahead(task: Task, ahead: int, end: float) -> None:
-    """Keep the line of the worker at this length."""
-    calls = CallReader(Path(os.environ[CALLS_FOLDER]))
-    sent = 0
-    while time.monotonic() < end:
-        due = calls.count().calls + ahead
-        if due <= sent:
-            await asyncio.sleep(0.001)
-        else:
-            await queue.enqueue_many(_timed_draft(task, number) for number in range(sent, due))
-            sent = due
-
-
-def _timed_draft(task: Task, number: int) -> Draft:
-    """Make a draft that carries the time. Types and priorities are used in turn."""
+def _draft(task: Task, number: int, job: Payload) -> Draft:
+    """Make a draft. Types and priorities are used in turn."""
     names: list[str] = task.options["names"]
     return queue.draft(
         names[number % len(names)],
-        payload(time.monotonic_ns()),
+        job,
         priority=100 + number // len(names) % int(task.options.get("priorities", 1)),
     )
 

@@ -1,9 +1,9 @@
-// Driver: what the drivers of the Node peers share. It has the protocol of driver.py and writes
-// the files of call_counter.py.
+// Driver: what the drivers of the Node peers share. It has the protocol of driver.py, writes the
+// files of call_counter.py and pickup_log.py, and enqueues as producer.py does.
 
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
-import { openSync, writeSync } from "node:fs";
+import { openSync, readdirSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 const PAYLOAD_BYTES = 100;
@@ -21,7 +21,7 @@ export const payload = (number) => ({
   rest: "x".repeat(PAYLOAD_BYTES - 21 - String(number).length),
 });
 
-const { holds = false } = JSON.parse(process.argv[3] ?? "{}");
+const { holds = false, options = {} } = JSON.parse(process.argv[3] ?? "{}");
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 async function readSignal() {
@@ -67,26 +67,57 @@ export class Task {
   async *timestampedPayloads() {
     for (let sent = 0; sent < this.jobs; sent++) {
       await readSignal();
-      // As a string: a number of JavaScript cannot hold it.
-      yield { ...payload(0), number: String(process.hrtime.bigint()) };
+      yield timestamped(process.hrtime.bigint());
     }
   }
 }
 
+/** Make a payload with a time. It is a string: a number of JavaScript cannot hold it. */
+function timestamped(sent) {
+  const number = String(sent);
+  return { number, rest: payload(`${number}""`).rest };
+}
+
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const pathInCalls = (kind) => join(process.env.BENCH_CALLS, `${process.pid}.${kind}`);
+
+/**
+ * Writes pairs of times, as pickup_log.py does. If jobs come at a rate, each pair is written at once,
+ * so that a process that is killed loses none. At saturation they are written once per turn of the
+ * event loop.
+ */
+class TimesLog {
+  #file;
+  #unwritten = [];
+  #atOnce = options.ahead === undefined;
+
+  constructor(kind) {
+    this.#file = openSync(pathInCalls(kind), "a");
+  }
+
+  add(first, second) {
+    this.#unwritten.push(BigInt(first), second);
+    if (this.#atOnce) this.#write();
+    else if (this.#unwritten.length === 2) setImmediate(() => this.#write());
+  }
+
+  #write() {
+    writeSync(this.#file, BigInt64Array.from(this.#unwritten));
+    this.#unwritten.length = 0;
+  }
+}
 
 /** Counts the calls of the handlers in this process. */
 export class CallCounter {
   #cells = new BigInt64Array(SLOTS * CELLS);
   #calls = 0;
   #sum = 0;
-  #pickups = 0;
+  #pickups = new TimesLog("pickup");
 
   constructor() {
-    const path = (kind) => join(process.env.BENCH_CALLS, `${process.pid}.${kind}`);
-    const file = openSync(path("calls"), "w");
+    const file = openSync(pathInCalls("calls"), "w");
     writeSync(file, this.#cells);
-    this.#pickups = openSync(path("pickup"), "w");
     let written = 0;
     setInterval(() => {
       if (this.#calls === written) return;
@@ -104,9 +135,74 @@ export class CallCounter {
   }
 
   pickedUp(sent) {
-    const now = process.hrtime.bigint();
-    writeSync(this.#pickups, BigInt64Array.of(BigInt(sent), now));
+    this.#pickups.add(sent, process.hrtime.bigint());
   }
+}
+
+const OPENLY = 1000; // the same as in producer.py
+const MOST_OPEN = 500;
+const NS = 1_000_000_000;
+
+/** Wait for the start signal, and enqueue jobs that carry their time: see producer.py. */
+export async function produce(task, one, many) {
+  await waitForStart();
+  const { seconds, rate = 0, ahead = 0, per_call: size = 1 } = task.options;
+  const began = process.hrtime.bigint();
+  const passed = () => Number(process.hrtime.bigint() - began) / NS;
+  if (!rate) return keepAhead(many, ahead, () => passed() < seconds);
+  if (rate > OPENLY) throw new Error(`${rate} jobs/s: a Node producer sends at most ${OPENLY}`);
+  const call = openCalls(size === 1 ? ([payload]) => one(payload) : many);
+  for (let first = 0; first / rate <= seconds; first += size) {
+    const early = first / rate - passed();
+    if (early > 0) await sleep(early * 1000);
+    call(size);
+  }
+}
+
+/** Return a function that makes a call for so many jobs, and does not wait for its answer. */
+function openCalls(enqueue) {
+  const log = new TimesLog("sent");
+  let open = 0;
+  let failed = false;
+  return async (size) => {
+    if (open >= MOST_OPEN) return;
+    open += 1;
+    const payloads = timestampedNow(size);
+    let answered = 0n;
+    try {
+      await enqueue(payloads);
+      answered = process.hrtime.bigint();
+    } catch (error) {
+      if (!failed) console.error(`the first call that failed: ${error}`);
+      failed = true;
+    }
+    for (const { number } of payloads) log.add(number, answered);
+    open -= 1;
+  };
+}
+
+const timestampedNow = (jobs) =>
+  Array.from({ length: jobs }, () => timestamped(process.hrtime.bigint()));
+
+/** Keep the line of the worker at this length. */
+async function keepAhead(many, ahead, goesOn) {
+  let sent = 0;
+  while (goesOn()) {
+    const due = countPickups() + ahead;
+    if (due <= sent) {
+      await sleep(1);
+      continue;
+    }
+    await many(timestampedNow(due - sent));
+    sent = due;
+  }
+}
+
+/** Count the pickups of the workers, which are Node processes too: all their pairs are used. */
+function countPickups() {
+  const folder = process.env.BENCH_CALLS;
+  const names = readdirSync(folder).filter((name) => name.endsWith(".pickup"));
+  return names.reduce((sum, name) => sum + Math.floor(statSync(join(folder, name)).size / 16), 0);
 }
 
 /** Call the function that the command line names. */

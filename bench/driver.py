@@ -8,6 +8,7 @@ long that took. So connecting, importing and making payloads are never measured.
     enqueue_bulk, enqueue_single  enqueue `jobs` jobs: the fastest documented way; one by one
     work                          run handlers until killed
     send                          enqueue one job per line that is read, to measure pickup
+    produce                       enqueue jobs at a rate, or as fast as they run: producer.py
 
 Uses only the standard library, because it runs inside every peer's environment.
 """

@@ -25,6 +25,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Stressed:
+    """How a peer is measured under stress, where its driver can `produce`."""
+
+    recovery: str  # how the jobs of a worker that was killed come back, for the record
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # beside its best settings
+
+
+@dataclass(frozen=True, slots=True)
 class Peer:
     name: str  # its folder in peers/
     title: str
@@ -41,6 +49,7 @@ class Peer:
     candidates: Mapping[str, tuple[Mapping[str, Any], ...]] = field(
         default_factory=dict[str, tuple[Mapping[str, Any], ...]]
     )
+    stressed: Stressed | None = None
     oldest_python: tuple[int, int] = (3, 11)
 
     @property

@@ -47,6 +47,11 @@ class PeerNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: str | None = None
 
 
+class _Head(msgspec.Struct, frozen=True):
+    date: str
+    whole: bool = False
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     trial: bool  # few jobs, or not everything: it shows that the benchmark works, not how fast
     whole: bool  # every peer and every workload
@@ -114,7 +119,13 @@ def read(folder: Path) -> Record:
 
 
 def newest(records: Path = RECORDS) -> Path | None:
-    """Return the folder of the newest record with every peer and every workload."""
-    all_records = [(read(path.parent), path.parent) for path in records.glob(f"*/{FILE}")]
-    dated = [(record.date, folder) for record, folder in all_records if record.whole]
+    """Return the folder of the newest record with every peer and every workload.
+
+    Records of the stresses have the same name, and no `whole`.
+    """
+    heads = [
+        (msgspec.json.decode(path.read_bytes(), type=_Head), path.parent)
+        for path in records.glob(f"*/{FILE}")
+    ]
+    dated = [(head.date, folder) for head, folder in heads if head.whole]
     return max(dated)[1] if dated else None

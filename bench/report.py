@@ -18,22 +18,21 @@ from bench.aggregate import (
 )
 from bench.interval import Interval
 from bench.machine import describe
-from bench.record import Record, in_order
+from bench.record import PeerNote, Record, in_order
 from bench.targets import TARGETS, Target, ratio
 from bench.workloads import WORKLOADS
 
 PICKUPS = ("pickup_p50", "pickup_p95", "pickup_p99")
 RATES = tuple(name for name, workload in WORKLOADS.items() if workload.kind != "pickup")
 
+TRIAL = "**A trial: it shows that the benchmark works, not how fast anything is.**"
+
 
 def report(record: Record) -> str:
     aggregates, by_turn = aggregate(record.measurements), results(record.measurements)
     parts = [
         f"# Benchmark of {record.date}",
-        *(
-            ["**A trial: it shows that the benchmark works, not how fast anything is.**"]
-            * record.trial
-        ),
+        *([TRIAL] * record.trial),
         _environment(record),
         "## Targets",
         "A target is reached when the nearer end of its 95 % interval reaches it.",
@@ -44,9 +43,9 @@ def report(record: Record) -> str:
         *_costs(record, aggregates),
         "## Pickup when idle, in milliseconds",
         pickups(record, aggregates),
-        *_problems(record),
+        *problem_list(record.problems()),
         "## Settings",
-        _settings(record),
+        settings(record.peers),
         "## How it was measured",
         HOW,
     ]
@@ -200,17 +199,17 @@ def _environment(record: Record) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _problems(record: Record) -> list[str]:
-    problems = record.problems()
+def problem_list(problems: list[str]) -> list[str]:
     if not problems:
         return []
     return ["## What could not be measured", "\n".join(f"- {problem}" for problem in problems)]
 
 
-def _settings(record: Record) -> str:
+def settings(peers: dict[str, PeerNote]) -> str:
+    """List the peers with their versions and settings."""
     lines: list[str] = []
-    for peer in in_order(record.peers):
-        note = record.peers[peer]
+    for peer in in_order(peers):
+        note = peers[peer]
         versions = ", ".join(f"{name} {version}" for name, version in note.versions.items())
         lines.append(
             f"- **{note.title}** ({versions or 'this checkout'}; {note.store}): {note.settings}."

@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import LiteralString, cast
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
 from bench.install import WORK_FOLDER
-from howdah.embedded import join
+from howdah.embedded import Server, join
 
 SETTINGS = {
     "shared_buffers": "1GB",
@@ -122,9 +124,45 @@ def private_postgres(binaries: str) -> Generator[Postgres]:
     key = hashlib.sha256(binaries.encode()).hexdigest()[:8]
     home = WORK_FOLDER / f"pg-{key}"
     home.parent.mkdir(exist_ok=True)
-    with join(home) as server:
-        needs_restart = Postgres(with_database(server.dsn, "postgres")).apply()
-        if needs_restart:
-            server.stop()
-    with join(home) as server:
-        yield Postgres(with_database(server.dsn, "postgres"))
+    with _with_settings(home) as server:
+        yield Postgres(_dsn_of(server))
+
+
+class RestartablePostgres(Postgres):
+    """A server of its own, which can be away for a while."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._server = _with_settings(home)
+        super().__init__(_dsn_of(self._server))
+
+    def stop(self) -> None:
+        """Stop the server: its sessions are cut off, and what is committed stays."""
+        self._server.stop()
+
+    def start(self) -> None:
+        self._server = join(self._home)
+
+
+@contextmanager
+def restartable_postgres() -> Generator[RestartablePostgres]:
+    """Start a server with an empty cluster, from the programs of the run."""
+    with tempfile.TemporaryDirectory(prefix="bench-restart-") as home:
+        postgres = RestartablePostgres(Path(home))
+        try:
+            yield postgres
+        finally:
+            postgres.stop()
+
+
+def _with_settings(home: Path) -> Server:
+    """Start a server, and give it the settings of the run."""
+    server = join(home)
+    if Postgres(_dsn_of(server)).apply():
+        server.stop()
+        return join(home)
+    return server
+
+
+def _dsn_of(server: Server) -> str:
+    return with_database(server.dsn, "postgres")

@@ -12,9 +12,11 @@ jobs in large batches of 50 ms.
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
-from bench.adverse.phases import Hold, Lengths, Phases, run_phases
+import psycopg
+
+from bench.adverse.phases import TABLE, Hold, Lengths, Phases, run_phases
 from bench.adverse.regime import Regime
 from bench.case_record import CaseResult, Finding
 from bench.cases import Case, CaseContext
@@ -30,11 +32,16 @@ SIZED = 10_000  # jobs in the line of the regime whose table is measured
 LAST_LOOK = 3.0  # seconds at the end in which the smallest size counts
 
 
+def hold_snapshot(testbed: Testbed) -> AbstractContextManager[None]:
+    return snapshot_held(testbed.dsn)
+
+
 @contextmanager
-def hold_snapshot(testbed: Testbed) -> Generator[None]:
-    with testbed.connect(autocommit=False) as connection:
+def snapshot_held(dsn: str) -> Generator[None]:
+    """Hold a snapshot of a database while the block runs."""
+    with psycopg.connect(dsn) as connection:
         connection.execute("set transaction isolation level repeatable read")
-        connection.execute("select count(*) from howdah.options")
+        connection.execute("select count(*) from pg_namespace")
         yield
         connection.rollback()
 
@@ -92,21 +99,25 @@ def sizes(name: str, phases: Phases) -> list[Finding]:
     return [
         Finding(
             case=name,
-            title=f"the same, jobs_live {when} (indexes {sample.index_bytes / 1e6:.0f} MB)",
-            measured=round(sample.table_bytes / 1e6, 1),
+            title=f"the same, jobs_live {when} (indexes {_index_bytes(sample) / 1e6:.0f} MB)",
+            measured=round(_table_bytes(sample) / 1e6, 1),
             sense="at most",
             bound=LARGEST,
             unit=" MB",
         )
         for when, sample in (
             ("before", before),
-            (f"afterwards, {largest.table_bytes / 1e6:.0f} MB meanwhile", last),
+            (f"afterwards, {_table_bytes(largest) / 1e6:.0f} MB meanwhile", last),
         )
     ]
 
 
 def _table_bytes(sample: Sample) -> int:
-    return sample.table_bytes
+    return sample.tables[TABLE].table_bytes
+
+
+def _index_bytes(sample: Sample) -> int:
+    return sample.tables[TABLE].index_bytes
 
 
 _HELD = "a snapshot held for a minute"

@@ -18,7 +18,7 @@ from bench.adverse.regime import Regime
 from bench.aggregate import percentile
 from bench.case_record import Curve, Finding, Point
 from bench.measure.prepared_peer import InvalidMeasurement
-from bench.pickup_log import read_pickups
+from bench.pickup_log import Pickup, read_pickups
 from bench.table_samples import Sample, sampling
 from bench.testbed import Testbed
 
@@ -28,6 +28,7 @@ SETTLED_AFTER = 5.0  # seconds after the stress until everything is as before
 RATE_LEFT, P50_GROWTH, P99_GROWTH = 0.95, 1.25, 1.5
 LONGEST_PAUSE = 1.0  # seconds without a job
 SHOWN = 5  # statements and wait events in a chart
+TABLE = "jobs_live"
 
 Hold = Callable[[Testbed], AbstractContextManager[None]]
 
@@ -41,8 +42,24 @@ class Lengths:
     recovery: float
 
     @property
+    def total(self) -> float:
+        return self.clean + self.stress + self.recovery
+
+    @property
     def settled_after(self) -> float:
         return min(SETTLED_AFTER, self.recovery / 2)
+
+    @property
+    def in_clean(self) -> tuple[float, float]:
+        return -self.clean, 0.0
+
+    @property
+    def in_late_stress(self) -> tuple[float, float]:
+        return self.stress * 2 / 3, self.stress
+
+    @property
+    def in_settled(self) -> tuple[float, float]:
+        return self.stress + self.settled_after, self.stress + self.recovery
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +92,15 @@ class Phases:
 
     @property
     def clean(self) -> Part:
-        return self.part(-self.lengths.clean, 0.0)
+        return self.part(*self.lengths.in_clean)
 
     @property
     def late_stress(self) -> Part:
-        return self.part(self.lengths.stress * 2 / 3, self.lengths.stress)
+        return self.part(*self.lengths.in_late_stress)
 
     @property
     def settled(self) -> Part:
-        lengths = self.lengths
-        end = lengths.stress + lengths.recovery
-        return self.part(lengths.stress + lengths.settled_after, end)
+        return self.part(*self.lengths.in_settled)
 
     def longest_pause(self) -> float:
         """Return the longest time without a job that began, while under stress."""
@@ -95,6 +110,13 @@ class Phases:
 
     def samples_within(self, since: float, until: float) -> list[Sample]:
         return [sample for at, sample in self.samples if since <= at < until]
+
+    def by_second(self) -> list[tuple[int, list[float]]]:
+        """Return the pickups of each second, without the parts of a second at both ends."""
+        by_second: defaultdict[int, list[float]] = defaultdict(list)
+        for at, ms in self.pickups:
+            by_second[int(at // 1)].append(ms)
+        return sorted(by_second.items())[1:-1]
 
     def findings(self, case: str, title: str) -> list[Finding]:
         clean, stress, settled = self.clean, self.late_stress, self.settled
@@ -112,11 +134,7 @@ class Phases:
         ]
 
     def curves(self, case: str, title: str) -> list[Curve]:
-        by_second: defaultdict[int, list[float]] = defaultdict(list)
-        for at, ms in self.pickups:
-            by_second[int(at // 1)].append(ms)
-        seconds = sorted(by_second.items())[1:-1]  # without the parts of a second at both ends
-        samples = self.samples
+        seconds, samples = self.by_second(), self.samples
 
         def curve(name: str, y_label: str, series: dict[str, list[Point]]) -> Curve:
             return Curve(
@@ -140,7 +158,7 @@ class Phases:
             curve(
                 "dead rows of jobs_live",
                 "rows",
-                {"dead": [(round(at, 1), float(sample.dead_rows)) for at, sample in samples]},
+                {"dead": [(round(at, 1), _dead_rows(sample)) for at, sample in samples]},
             ),
             curve("size of jobs_live", "MB", _over_time(samples, _megabytes, 99)),
             curve("active sessions", "by statement", _over_time(samples, _statements, SHOWN)),
@@ -170,8 +188,12 @@ def _compare(case: str, title: str, clean: Part, other: Part) -> list[Finding]:
     ]
 
 
+def _dead_rows(sample: Sample) -> float:
+    return float(sample.tables[TABLE].dead_rows)
+
+
 def _megabytes(sample: Sample) -> dict[str, float]:
-    return {name: round(size / 1e6, 2) for name, size in sample.sizes.items()}
+    return {name: round(size / 1e6, 2) for name, size in sample.tables[TABLE].sizes.items()}
 
 
 def _statements(sample: Sample) -> dict[str, float]:
@@ -199,15 +221,27 @@ def _over_time(
 
 def run_phases(testbed: Testbed, regime: Regime, lengths: Lengths, hold: Hold) -> Phases:
     """Let a producer and a worker go through the three phases."""
-    seconds = WARM_UP + lengths.clean + lengths.stress + lengths.recovery
-    with regime.at_work(testbed, seconds + SPARE) as worker, sampling(testbed) as samples:
-        time.sleep(WARM_UP + lengths.clean)
-        with hold(testbed):
-            stress_ns = time.monotonic_ns()
-            time.sleep(lengths.stress)
-        time.sleep(lengths.recovery)
+    seconds = WARM_UP + lengths.total + SPARE
+    with regime.at_work(testbed, seconds) as worker, sampling(testbed.dsn) as samples:
+        stress_ns = go_through(lengths, hold(testbed))
         worker.driver.check_alive()
-        pickups = read_pickups(worker.folder)
+        return since_stress(lengths, stress_ns, read_pickups(worker.folder), samples)
+
+
+def go_through(lengths: Lengths, stress: AbstractContextManager[None]) -> int:
+    """Let the three phases pass; return when the stress began."""
+    time.sleep(WARM_UP + lengths.clean)
+    with stress:
+        stress_ns = time.monotonic_ns()
+        time.sleep(lengths.stress)
+    time.sleep(lengths.recovery)
+    return stress_ns
+
+
+def since_stress(
+    lengths: Lengths, stress_ns: int, pickups: Sequence[Pickup], samples: Sequence[Sample]
+) -> Phases:
+    """Return what was measured from the clean phase on, in seconds since the stress began."""
 
     def at(moment_ns: int) -> float:
         return (moment_ns - stress_ns) / 1e9

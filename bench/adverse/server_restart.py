@@ -6,11 +6,8 @@ The case has a server of its own, because it stops it.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import defaultdict
-from contextlib import ExitStack
-from pathlib import Path
 
 from bench.adverse.regime import Regime
 from bench.aggregate import percentile
@@ -18,9 +15,8 @@ from bench.case_record import CaseResult, Curve, Finding
 from bench.cases import Case, CaseContext
 from bench.measure.prepared_peer import InvalidMeasurement
 from bench.pickup_log import Pickup, read_pickups
-from bench.server import Postgres, with_database
+from bench.server import restartable_postgres
 from bench.testbed import new_testbed
-from howdah.embedded import join
 
 RATE = 200  # jobs/s
 BEFORE, AWAY, AFTER = 0.1, 0.25, 0.25  # minutes
@@ -32,22 +28,17 @@ SPARE = 30.0  # seconds for which the producer could go on
 def measure_restart(context: CaseContext) -> CaseResult:
     before, away, after = (context.seconds(minutes) for minutes in (BEFORE, AWAY, AFTER))
     regime = Regime(rate=RATE)
-    with tempfile.TemporaryDirectory(prefix="bench-restart-") as name, ExitStack() as stack:
-        home = Path(name)
-        server = join(home)
-        stack.callback(lambda: server.stop())
-        postgres = Postgres(with_database(server.dsn, "postgres"))
-        if postgres.apply():
-            server.stop()
-            server = join(home)
-        testbed = stack.enter_context(new_testbed(postgres))
-        worker = stack.enter_context(regime.at_work(testbed, before + away + after + SPARE))
+    with (
+        restartable_postgres() as postgres,
+        new_testbed(postgres) as testbed,
+        regime.at_work(testbed, before + away + after + SPARE) as worker,
+    ):
         testbed.wait_for_calls(worker, 1)
         time.sleep(before)
-        server.stop()
+        postgres.stop()
         stopped_ns = time.monotonic_ns()
         time.sleep(away)
-        server = join(home)
+        postgres.start()
         time.sleep(after)
         worker.driver.check_alive()
         pickups = read_pickups(worker.folder)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import struct
+import subprocess
+import sys
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,14 +16,16 @@ import pytest
 from bench.adverse.open_transaction import sizes
 from bench.adverse.phases import Lengths, Phases
 from bench.adverse.regime import Regime
+from bench.call_counter import CallCounter
 from bench.cases import CaseContext
 from bench.measure.prepared_peer import InvalidMeasurement
-from bench.pickup_log import SUFFIX, Pickup, PickupLog, read_pickups
+from bench.pickup_log import PICKUPS, Pickup, PickupReader, TimesLog, read_pickups
 from bench.server import Postgres
-from bench.table_samples import Sample, sampling
+from bench.table_samples import Sample, TableSample, sampling
 from bench.testbed import Testbed
 from tests.support.background import BackgroundCall
 from tests.support.databases import Databases
+from tests.support.processes import ROOT
 from tests.support.waiting import wait_until
 
 LENGTHS = Lengths(clean=10.0, stress=30.0, recovery=20.0)
@@ -39,7 +46,8 @@ def steady(
 
 def sample(at: float, megabytes: int = 1, **more: float) -> tuple[float, Sample]:
     sizes = {"jobs_live": megabytes * 1_000_000, "jobs_ready": 5_000_000}
-    return at, Sample(int(at), dead_rows=7, sizes=sizes, waits=more, statements=more)
+    tables = {"jobs_live": TableSample("jobs_live", 7, 0, sizes)}
+    return at, Sample(int(at), tables, waits=more, statements=more)
 
 
 def phases(
@@ -112,12 +120,10 @@ def test_charts_show_every_second_and_what_the_sessions_do() -> None:
 
 
 def test_pickups_are_read_in_the_order_in_which_handlers_began(tmp_path: Path) -> None:
-    log = PickupLog(tmp_path)
+    calls = CallCounter(tmp_path)
     sent = time.monotonic_ns() - 5_000_000
-    log.picked_up(sent)
-    log.picked_up(sent - 1)
-
-    log.flush()
+    calls.picked_up(sent)
+    calls.picked_up(sent - 1)
     first, second = read_pickups(tmp_path)
     assert (first.sent_ns, second.sent_ns) == (sent, sent - 1)
     assert first.began_ns <= second.began_ns
@@ -125,9 +131,45 @@ def test_pickups_are_read_in_the_order_in_which_handlers_began(tmp_path: Path) -
     assert Pickup(3_000_000, 1_000_000).ms == 2.0
 
 
-def test_a_pair_that_is_not_written_completely_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / f"1{SUFFIX}").write_bytes(bytes(16 + 9))
-    assert read_pickups(tmp_path) == [Pickup(0, 0)]
+def test_a_pair_that_is_unused_or_not_written_completely_is_left_out(tmp_path: Path) -> None:
+    pairs = (1, 2, 0, 0)
+    (tmp_path / f"1{PICKUPS}").write_bytes(struct.pack("<4q", *pairs) + bytes(9))
+    assert read_pickups(tmp_path) == [Pickup(2, 1)]
+    assert PickupReader(tmp_path).count() == 1
+
+
+def test_pickups_of_many_threads_are_all_kept_and_counted(tmp_path: Path) -> None:
+    """More than are mapped at once, and more than are read at once."""
+    log, each, threads = TimesLog(tmp_path, PICKUPS), 12_000, 3
+
+    def add(first: int) -> None:
+        for number in range(first, first + each):
+            log.add(number, number + 1)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(add, (1 + nth * each for nth in range(threads))))
+    assert [sent for _, sent in read_pickups(tmp_path)] == list(range(1, threads * each + 1))
+    reader = PickupReader(tmp_path)
+    assert reader.count() == threads * each
+    log.add(1, 2)
+    assert reader.count() == threads * each + 1
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bench.pickup_log import PICKUPS, TimesLog
+log = TimesLog(Path(sys.argv[1]), PICKUPS)
+for number in range(1, 101):
+    log.add(number, number)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_is_killed_loses_no_pickup(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT)
+    assert done.returncode == -signal.SIGKILL
+    assert len(read_pickups(tmp_path)) == 100
 
 
 def test_samples_have_the_table_its_indexes_and_what_the_sessions_wait_for(
@@ -135,7 +177,7 @@ def test_samples_have_the_table_its_indexes_and_what_the_sessions_wait_for(
 ) -> None:
     testbed.enqueue(500)
     with (
-        sampling(testbed) as samples,
+        sampling(testbed.dsn) as samples,
         testbed.connect() as holder,
         testbed.connect() as waiter,
     ):
@@ -144,7 +186,7 @@ def test_samples_have_the_table_its_indexes_and_what_the_sessions_wait_for(
         wait_until(lambda: len(samples) >= 2, "two samples")
         holder.execute("select pg_advisory_unlock(1)")
         waiting.result()
-    last = samples[-1]
+    last = samples[-1].tables["jobs_live"]
     assert {"jobs_live", "jobs_live_pkey", "jobs_ready"} <= last.sizes.keys()
     assert last.table_bytes == last.sizes["jobs_live"] > 0
     assert last.index_bytes > last.sizes["jobs_live_pkey"] > 0

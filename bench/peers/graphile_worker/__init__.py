@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.peer import Peer, Plan
+from bench.peer import Peer, Plan, Stressed
 
 PEER = Peer(
     name="graphile_worker",
@@ -41,4 +41,9 @@ PEER = Peer(
         ),
         "enqueue_bulk": ({"enqueue_batch": 1000}, {"enqueue_batch": 20_000}),
     },
+    stressed=Stressed(
+        "a job stays locked for 4 hours, which no option changes; a person can unlock the jobs of a"
+        " worker that is known to be dead",
+        {"producer_connections": 8},
+    ),
 )

@@ -1,6 +1,6 @@
 // Driver of Graphile Worker.
 
-import { CallCounter, drive, load, sleep, timed, waitForStart } from "../../driver.mjs";
+import { CallCounter, drive, load, produce, sleep, timed, waitForStart } from "../../driver.mjs";
 
 const { Logger, makeWorkerUtils, run } = load("graphile-worker");
 
@@ -14,7 +14,8 @@ const worker = (options) => ({
   preparedStatements: true,
 });
 
-const connect = (task) => makeWorkerUtils({ connectionString: task.address, logger: quiet });
+const connect = (task, more = {}) =>
+  makeWorkerUtils({ connectionString: task.address, logger: quiet, ...more });
 
 await drive({
   async install(task) {
@@ -64,5 +65,15 @@ await drive({
     await utils.withPgClient((client) => client.query("select 1"));
     await waitForStart();
     for await (const payload of task.timestampedPayloads()) await utils.addJob("pickup", payload);
+  },
+
+  async produce(task) {
+    const utils = await connect(task, { maxPoolSize: task.options.producer_connections });
+    await utils.withPgClient((client) => client.query("select 1"));
+    await produce(
+      task,
+      (payload) => utils.addJob("pickup", payload),
+      (payloads) => utils.addJobs(payloads.map((payload) => ({ identifier: "pickup", payload }))),
+    );
   },
 });

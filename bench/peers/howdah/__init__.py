@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.peer import Peer, Plan
+from bench.peer import Peer, Plan, Stressed
 
 PEER = Peer(
     name="howdah",
@@ -35,4 +35,8 @@ PEER = Peer(
     candidates={
         "drain_1": tuple({"concurrency": number} for number in (20, 50, 200, 500)),
     },
+    stressed=Stressed(
+        "jobs of a worker that was silent for 15 s are taken by another one (its default)",
+        {"silent_after": 15},
+    ),
 )

@@ -9,6 +9,7 @@ from datetime import timedelta
 import asyncpg
 import uvloop
 
+from bench import producer
 from bench.driver import Task, drive
 from bench.peers.howdah.jobs import (
     handle,
@@ -18,6 +19,7 @@ from bench.peers.howdah.jobs import (
     queue,
     sleep,
 )
+from bench.producer import Payload
 
 CLAIM_BATCH = 1000
 HANDLES = {
@@ -69,8 +71,9 @@ async def work(task: Task) -> None:
     job = HANDLES[run_of(task)]
     await connect()
     task.wait_for_start()
-    concurrency = task.options["concurrency"]
-    await queue.worker(job_types=[job.name, pickup.name], concurrency=concurrency).run()
+    names = ("concurrency", "silent_after")
+    settings = {name: task.options[name] for name in names if name in task.options}
+    await queue.worker(job_types=[job.name, pickup.name], **settings).run()
 
 
 async def send(task: Task) -> None:
@@ -78,6 +81,18 @@ async def send(task: Task) -> None:
     task.wait_for_start()
     async for payload in task.timestamped_payloads_async():
         await pickup.enqueue(**payload)
+
+
+async def produce(task: Task) -> None:
+    await connect()
+
+    async def one(_: int, job: Payload) -> None:
+        await pickup.enqueue(**job)
+
+    async def many(_: int, jobs: list[Payload]) -> None:
+        await pickup.enqueue_many(jobs)
+
+    await producer.produce(task, one, many)
 
 
 async def floor(task: Task) -> None:
@@ -115,4 +130,4 @@ async def _claim_and_complete(
 
 
 if __name__ == "__main__":
-    drive(install, enqueue_bulk, enqueue_single, work, send, floor, runner=uvloop.run)
+    drive(install, enqueue_bulk, enqueue_single, work, send, produce, floor, runner=uvloop.run)

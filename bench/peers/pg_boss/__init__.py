@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.peer import Peer, Plan
+from bench.peer import Peer, Plan, Stressed
 
 PEER = Peer(
     name="pg_boss",
@@ -36,4 +36,9 @@ PEER = Peer(
         ),
         "enqueue_bulk": ({"enqueue_batch": 1000}, {"enqueue_batch": 20_000}),
     },
+    stressed=Stressed(
+        "a job without a beat for 15 s is retried (heartbeatSeconds 15, which is off by default;"
+        " supervised every 5 s instead of every minute)",
+        {"silent_after": 15, "supervise_every": 5, "producer_connections": 8},
+    ),
 )

@@ -1,6 +1,6 @@
 // Driver of pg-boss.
 
-import { CallCounter, drive, load, sleep, timed, waitForStart } from "../../driver.mjs";
+import { CallCounter, drive, load, produce, sleep, timed, waitForStart } from "../../driver.mjs";
 
 const { PgBoss } = load("pg-boss");
 
@@ -8,6 +8,12 @@ const worker = (options) => ({
   batchSize: options.batch_size,
   localConcurrency: options.local_concurrency,
   burstWhenBatchFull: true,
+});
+
+/** Return how often jobs of silent workers are looked for; without the option as often as by default. */
+const supervised = ({ supervise_every: seconds }) => ({
+  supervise: true,
+  ...(seconds && { superviseIntervalSeconds: seconds, monitorIntervalSeconds: seconds }),
 });
 
 /** Connect. Only `install` creates tables, and there are no cron jobs. */
@@ -49,7 +55,10 @@ await drive({
 
   async work(task) {
     const calls = new CallCounter();
-    const boss = await connect(task, { useListenNotify: true, supervise: true });
+    const boss = await connect(task, { useListenNotify: true, ...supervised(task.options) });
+    if (task.options.silent_after) {
+      await boss.updateQueue("pickup", { heartbeatSeconds: task.options.silent_after });
+    }
     await waitForStart();
     await boss.work("handle", worker(task.options), async (jobs) => {
       for (const job of jobs) calls.handled(job.data.number);
@@ -65,5 +74,14 @@ await drive({
     const boss = await connect(task);
     await waitForStart();
     for await (const payload of task.timestampedPayloads()) await boss.send("pickup", payload);
+  },
+
+  async produce(task) {
+    const boss = await connect(task, { max: task.options.producer_connections });
+    await produce(
+      task,
+      (payload) => boss.send("pickup", payload),
+      (payloads) => boss.insert("pickup", payloads.map((data) => ({ data }))),
+    );
   },
 });

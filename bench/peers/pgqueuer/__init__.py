@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.peer import Peer, Plan
+from bench.peer import Peer, Plan, Stressed
 
 PEER = Peer(
     name="pgqueuer",
@@ -36,4 +36,8 @@ PEER = Peer(
         ),
         "enqueue_bulk": ({"enqueue_batch": 1000}, {"enqueue_batch": 20_000}),
     },
+    stressed=Stressed(
+        "a job without a beat for 15 s is taken again (heartbeat_timeout 15 s instead of 30 s)",
+        {"silent_after": 15, "producer_connections": 8},
+    ),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from datetime import timedelta
 
 import asyncpg
 import uvloop
@@ -16,16 +17,18 @@ from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
 
+from bench import producer
 from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive, in_batches_of
+from bench.producer import Payload
 
 
 async def connect(task: Task) -> Queries:
     return Queries(AsyncpgDriver(await asyncpg.connect(task.address)))
 
 
-async def connect_worker(task: Task) -> Queries:
-    if (size := task.options["connections"]) == 1:
+async def connect_pool(task: Task, size: int) -> Queries:
+    if size == 1:
         return await connect(task)
     pool = await asyncpg.create_pool(task.address, min_size=size, max_size=size)
     return Queries(AsyncpgPoolDriver(pool))
@@ -54,7 +57,7 @@ async def enqueue_single(task: Task) -> None:
 
 async def work(task: Task) -> None:
     calls = CallCounter(os.environ[CALLS_FOLDER])
-    manager = QueueManager(await connect_worker(task))
+    manager = QueueManager(await connect_pool(task, task.options["connections"]))
 
     def count(job: Job) -> None:
         calls.handled(json.loads(job.payload)["number"])
@@ -74,7 +77,10 @@ async def work(task: Task) -> None:
     manager.entrypoint("handle")(handle_in_thread if in_threads else handle)
     manager.entrypoint("pickup")(pickup)
     task.wait_for_start()
-    await manager.run(batch_size=task.options["batch_size"])
+    settings = {}
+    if seconds := task.options.get("silent_after"):
+        settings["heartbeat_timeout"] = timedelta(seconds=seconds)
+    await manager.run(batch_size=task.options["batch_size"], **settings)
 
 
 async def send(task: Task) -> None:
@@ -84,5 +90,18 @@ async def send(task: Task) -> None:
         await queries.enqueue("pickup", json.dumps(payload).encode())
 
 
+async def produce(task: Task) -> None:
+    queries = await connect_pool(task, task.options["producer_connections"])
+
+    async def one(_: int, job: Payload) -> None:
+        await queries.enqueue("pickup", json.dumps(job).encode())
+
+    async def many(_: int, jobs: list[Payload]) -> None:
+        texts = [json.dumps(job).encode() for job in jobs]
+        await queries.enqueue(["pickup"] * len(jobs), texts, [0] * len(jobs))
+
+    await producer.produce(task, one, many)
+
+
 if __name__ == "__main__":
-    drive(install, enqueue_bulk, enqueue_single, work, send, runner=uvloop.run)
+    drive(install, enqueue_bulk, enqueue_single, work, send, produce, runner=uvloop.run)

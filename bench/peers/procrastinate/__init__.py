@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.peer import Peer, Plan
+from bench.peer import Peer, Plan, Stressed
 
 PEER = Peer(
     name="procrastinate",
@@ -34,4 +34,9 @@ PEER = Peer(
         ),
         "enqueue_bulk": ({"enqueue_batch": 1000},),
     },
+    stressed=Stressed(
+        "jobs of a worker that was silent for 15 s are retried every 5 s by a task that its"
+        " documentation asks users to write",
+        {"silent_after": 15, "producer_connections": 8},
+    ),
 )

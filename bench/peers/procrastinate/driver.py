@@ -11,8 +11,10 @@ import os
 import procrastinate
 import uvloop
 
+from bench import producer
 from bench.call_counter import CALLS_FOLDER, CallCounter
 from bench.driver import Task, drive, in_batches_of
+from bench.producer import Payload
 
 calls = CallCounter(os.environ[CALLS_FOLDER])
 
@@ -65,9 +67,25 @@ async def enqueue_single(task: Task) -> None:
 
 async def work(task: Task) -> None:
     concurrency = task.options["concurrency"]
+    settings = {"concurrency": concurrency, "listen_notify": True}
     async with app_for(task, concurrency).open_async() as app:
         task.wait_for_start()
-        await app.run_worker_async(concurrency=concurrency, listen_notify=True)
+        if (seconds := task.options.get("silent_after")) is None:
+            await app.run_worker_async(**settings)
+            return
+        beats = {"update_heartbeat_interval": seconds / 3, "stalled_worker_timeout": seconds}
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(retry_stalled_jobs(app, seconds))
+            tasks.create_task(app.run_worker_async(**settings, **beats))
+
+
+async def retry_stalled_jobs(app: procrastinate.App, seconds: float) -> None:
+    """Do what its documentation asks users to do: jobs of silent workers do not come back alone."""
+    while True:
+        await asyncio.sleep(seconds / 3)
+        manager = app.job_manager
+        for job in await manager.get_stalled_jobs(seconds_since_heartbeat=seconds):
+            await manager.retry_job(job)
 
 
 async def send(task: Task) -> None:
@@ -78,5 +96,18 @@ async def send(task: Task) -> None:
             await pickup.defer_async(**payload)
 
 
+async def produce(task: Task) -> None:
+    async with app_for(task, task.options["producer_connections"]).open_async() as app:
+        pickup = app.tasks["pickup"]
+
+        async def one(_: int, job: Payload) -> None:
+            await pickup.defer_async(**job)
+
+        async def many(_: int, jobs: list[Payload]) -> None:
+            await pickup.batch_defer_async(*jobs)
+
+        await producer.produce(task, one, many)
+
+
 if __name__ == "__main__":
-    drive(install, enqueue_bulk, enqueue_single, work, send, runner=uvloop.run)
+    drive(install, enqueue_bulk, enqueue_single, work, send, produce, runner=uvloop.run)

@@ -171,12 +171,18 @@ async def test_a_payload_with_other_fields_waits_for_a_worker_that_can_read_it(
                 async with asyncio.timeout(30):
                     await worker.run_until_idle()  # a job that was handed back does not count
                 await eventually(lambda: "job.hand_back" in caplog.text)
-                job = await handle.job()
-                assert (job.status, job.attempts, ran) == (State.PENDING, 0, [])
-                why = await old.why(draft.id)
-                assert why.reason is Reason.UNREAD
-                assert why.sentence.startswith(f"Worker {worker.id} cannot read its payload")
-                assert "waits for a worker that can read it, until" in why.sentence
+                sentences: list[str] = []
+
+                async def unread() -> bool:  # the worker claims it again and again
+                    why = await old.why(draft.id)
+                    sentences.append(why.sentence)
+                    return why.reason is Reason.UNREAD
+
+                await eventually(unread)
+                assert sentences[-1].startswith(f"Worker {worker.id} cannot read its payload")
+                assert "waits for a worker that can read it, until" in sentences[-1]
+            job = await handle.job()
+            assert (job.status, job.attempts, ran) == (State.PENDING, 0, [])
         async with new.worker():
             assert await handle.result(timeout=30) == 1
         assert ran == [{"path": "a"}]

@@ -49,7 +49,7 @@ def test_4_an_unreachable_server() -> None:
         bound.bind(("127.0.0.1", 0))  # bound but not listening, so it is refused
         dsn = f"postgresql://someone:secret@127.0.0.1:{bound.getsockname()[1]}/db"
         refused = invoke("jobs", "--dsn", dsn)
-    check_error(refused, 4, "cannot reach", "someone:***@127.0.0.1")
+    check_error(refused, 4, "cannot reach", "someone:***@127.0.0.1", "Check the address")
     assert "secret" not in refused.stderr
     assert refused.stderr.count("127.0.0.1:") == 1, "the address is printed once"
 

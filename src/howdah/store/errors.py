@@ -57,14 +57,27 @@ def from_postgres(error: BaseException, shown_dsn: str) -> HowdahError | None:
     if isinstance(error, asyncpg.PostgresError):
         return _from_server(error, shown_dsn)
     if isinstance(error, ConnectionRefusedError):
-        return Transient(f"cannot reach {shown_dsn}: {error.strerror or error}")
+        return _unreachable(error, shown_dsn)
     if isinstance(error, TimeoutError):
-        return Transient(f"{shown_dsn} did not answer in time")
+        return Transient(
+            f"{shown_dsn} did not answer in time; the call may have taken effect. "
+            "Look for a lock or a busy server, or set a longer call_timeout"
+        )
     if isinstance(error, asyncpg.InterfaceError | ClosingRace | ConnectionError):
-        return Transient(f"the connection to {shown_dsn} was lost: {error}")
+        return Transient(
+            f"the connection to {shown_dsn} was lost: {error}. "
+            "The call may have taken effect: check that before you repeat it"
+        )
     if isinstance(error, OSError):
-        return Transient(f"cannot reach {shown_dsn}: {error.strerror or error}")
+        return _unreachable(error, shown_dsn)
     return None
+
+
+def _unreachable(error: OSError, shown_dsn: str) -> Transient:
+    reason = error.strerror or error
+    return Transient(
+        f"cannot reach {shown_dsn}: {reason}. Check the address, and that the server runs"
+    )
 
 
 def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:

@@ -137,3 +137,17 @@ async def test_close_closes_idle_connections_at_once_and_used_ones_on_release(
     assert await used.fetchval("select 1") == 1
     pool.release(used)
     assert used.is_closed()
+
+
+async def test_a_close_that_is_cancelled_at_once_closes_every_connection(
+    connector: _Connector,
+) -> None:
+    pool = Pool(connector, 2)
+    for connection in [await pool.acquire(), await pool.acquire()]:
+        pool.release(connection)
+    closing = asyncio.create_task(pool.close())
+    await asyncio.sleep(0)  # its tasks exist, and none has begun
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert all(connection.is_closed() for connection in connector.connections)

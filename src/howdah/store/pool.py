@@ -136,9 +136,12 @@ class Pool:
         while self._wake_waiter(None):
             pass  # each waiter sees that the pool is closed
         idle, self._idle = self._idle, []
-        await asyncio.gather(*(close_connection(connection) for connection, _ in idle))
-        for _ in idle:
-            self._count_closed()
+        try:
+            await asyncio.gather(*(close_connection(connection) for connection, _ in idle))
+        finally:  # if this was cancelled, some tasks of gather may never have begun
+            for connection, _ in idle:
+                connection.terminate()
+                self._count_closed()
 
     async def _open(self) -> Connection:
         """Open a connection; the first of a loop may have to wait for another loop."""

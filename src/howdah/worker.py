@@ -64,6 +64,8 @@ def _taken(
             f"job_types: no function is registered for job type {min(unknown)!r}; "
             f"registered are: {shown(known)[1:-1]}"
         )
+    if not taken and handlers:
+        raise BadInput("job_types is empty: name a job type, or leave it out to run all of them")
     if not taken:
         raise BadInput("this worker has no job types: register functions with @queue.job")
     return sorted(taken)

@@ -303,6 +303,7 @@ async def test_a_result_that_is_not_json_fails_the_job_clearly(queue: Queue) -> 
         ({"batch_size": -1}, "batch_size must be between 1 and 10000"),
         ({"poll": timedelta()}, "poll must be longer than 0"),
         ({"job_types": ["unknown"]}, "no function is registered for job type 'unknown'"),
+        ({"job_types": []}, "job_types is empty: name a job type"),
     ],
 )
 async def test_a_worker_refuses_invalid_options(

@@ -57,6 +57,12 @@ def test_a_bad_duration_is_refused_with_an_example(given: Any, message: str, che
         check("timeout", given)
 
 
+@pytest.mark.parametrize("given", [-1, math.nan])
+def test_a_parameter_of_something_is_named_with_it(given: float) -> None:
+    with pytest.raises(BadInput, match=rf"^after={given} in Snooze\(…\) is n"):
+        check_wait("after in Snooze(…)", given)
+
+
 def test_a_value_without_a_working_repr_is_refused_too() -> None:
     class BadRepr:
         def __repr__(self) -> str:

@@ -259,6 +259,16 @@ async def test_a_wide_table_on_a_phone_shows_a_shadow_and_its_actions(
     await expect(reader.get_by_role("button", name="Cancel", exact=True)).to_be_in_viewport()
 
 
+async def test_the_error_of_a_job_has_a_whole_line_on_a_phone(full: Served, reader: Page) -> None:
+    await reader.set_viewport_size({"width": 390, "height": 844})
+    await reader.goto(f"{full.url}/jobs?status=failed")
+    shares = await reader.locator("#rows .why").first.evaluate(
+        "cell => [cell, cell.querySelector('span')]"
+        ".map(part => part.clientWidth / cell.closest('tr').clientWidth)"
+    )
+    assert min(shares) > 0.9
+
+
 async def test_actions_on_selected_jobs_work_without_javascript(
     full: Served, browser: Browser, queue: Queue
 ) -> None:

@@ -127,6 +127,7 @@ async def test_metrics_without_a_token_are_refused_without_a_redirect_to_the_log
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == 'Bearer realm="howdah"'
         assert answer.headers["content-type"].startswith("text/plain")
+        assert "HOWDAH_WEB_TOKEN: Authorization: Bearer" in answer.text
         program = {"authorization": f"Bearer {TOKEN}"}
         assert (await client.get("/metrics", headers=program)).status_code == 200
         if isinstance(access, Password):  # browsers are still redirected to the form

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from howdah import Handle, JobContext, JobFailed, Priority, Queue, State
+from howdah import Handle, JobContext, JobFailed, Priority, Queue, State, observe
 from howdah.events import Progressed
 
 SHOP_FILE = "/srv/shop/jobs.py"
@@ -103,6 +103,7 @@ async def open_shop(dsn: str) -> AsyncGenerator[Shop]:
         for n in range(10):
             await queue.enqueue("resize_image", {"image": f"{n:0{n}d}.jpg", "width": 800})
         await _reaches(report, 64)
+        await _workers_say_that_they_are_busy(queue)
         yield Shop(queue, report.id, failed)
 
 
@@ -128,6 +129,15 @@ async def _day(queue: Queue) -> UUID:
         with suppress(JobFailed):
             await order.result(timeout=60)
     return orders[-1].id
+
+
+async def _workers_say_that_they_are_busy(queue: Queue) -> None:
+    """Wait for the next beats: the overview has the busy slots from them."""
+    while True:
+        overview = await observe.overview(queue.store)
+        if overview.busy >= sum(type.running for type in overview.types) > 0:
+            return
+        await asyncio.sleep(0.2)
 
 
 async def _reaches(handle: Handle[object], percent: int) -> None:

@@ -30,7 +30,7 @@ def check_wait(what: str, wait: object, longest: timedelta = FAR) -> timedelta:
             wait = timedelta(seconds=wait)
         except (ValueError, OverflowError):
             raise BadInput(
-                f"{what}={shown(given)} is not a length of time: {_how_to_write(given)}"
+                f"{_assigned(what, shown(given))} is not a length of time: {_how_to_write(given)}"
             ) from None
     if not isinstance(wait, timedelta):
         raise BadInput(
@@ -39,7 +39,7 @@ def check_wait(what: str, wait: object, longest: timedelta = FAR) -> timedelta:
         )
     if wait < timedelta():
         raise BadInput(
-            f"{what}={_as_seconds(given)} is negative: give a length of time from now on"
+            f"{_assigned(what, _as_seconds(given))} is negative: give a positive length of time"
         )
     if wait > longest:
         raise BadInput(f"{what} must be no longer than {longest.days} days, not {wait}")
@@ -66,6 +66,12 @@ def parse_length(text: str) -> timedelta | None:
 
 def _as_seconds(length: object) -> str:
     return f"{length.total_seconds()} s" if isinstance(length, timedelta) else shown(length)
+
+
+def _assigned(what: str, value: str) -> str:
+    """Return `timeout=-1`, and `after=-1 in Snooze(…)` for a parameter of something."""
+    name, within, where = what.partition(" in ")
+    return f"{name}={value}{within}{where}"
 
 
 def _how_to_write(given: object) -> str:

@@ -33,6 +33,10 @@ TITLES = {
     503: "The database does not answer",
 }
 
+FOR_PROGRAMS = (
+    "A program sends the token that the dashboard has in HOWDAH_WEB_TOKEN: Authorization: Bearer …"
+)
+
 
 def status_of(error: HowdahError) -> int:
     """Return the HTTP status of an error."""
@@ -64,6 +68,8 @@ def response(request: Request, status: int, sentence: str) -> Response:
 
 def _response(request: Request, status: int, sentence: str) -> Response:
     path = inner_path(request.scope)
+    if status == 401 and (path.startswith("/api/") or path == "/metrics"):
+        sentence = f"{sentence} {FOR_PROGRAMS}"
     if path.startswith("/api/"):
         return json_response({"error": {"status": status, "message": sentence}}, status)
     if path == "/metrics" and status == 401:  # a scraper cannot log in with a form

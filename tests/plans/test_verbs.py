@@ -59,6 +59,7 @@ def early_session(databases: Databases, request: pytest.FixtureRequest) -> Gener
     session.claim("mail", "other")
     session.recover_stale_jobs()
     session.promote()
+    session.expire()
     session.upkeep()
     db.execute(FILL)
     db.execute(
@@ -134,6 +135,18 @@ def test_promote_reads_no_more_than_its_limit(early_session: Session) -> None:
         early_session.clock.advance(-timedelta(minutes=1))
     assert read.seq_scans == 0
     assert SETTLED <= read.rows <= 3 * SETTLED
+
+
+def test_expire_reads_only_expired_jobs(early_session: Session) -> None:
+    assert read_by(early_session, early_session.expire) == Read(0, 0)
+    for _ in range(SETTLED):
+        early_session.value("select howdah.enqueue('mail', p_expires => '1 minute')")
+    early_session.clock.advance(timedelta(minutes=2))
+    moved: list[UUID] = []
+    read = read_by(early_session, lambda: moved.extend(early_session.expire()))
+    early_session.clock.advance(-timedelta(minutes=2))
+    assert read.seq_scans == 0
+    assert SETTLED == len(moved) <= read.rows <= 5 * len(moved)
 
 
 def test_upkeep_reads_at_most_ten_rows(early_session: Session) -> None:

@@ -149,8 +149,10 @@ def test_enqueue_now_asks_for_the_default_only_where_the_client_does_not_know_th
 # ── claims and upkeep ──
 
 
-def claim_batch(db: Database) -> list[UUID]:
-    return [claim.id for claim in db.claim("mail", "fax")]
+def claim_two_types(db: Database) -> list[UUID]:
+    """Claim from two lines that both have jobs."""
+    db.enqueue("fax")
+    return [claim.id for claim in db.claim("mail", "fax") if claim.job_type == "mail"]
 
 
 def claim_one_type(db: Database) -> list[UUID]:
@@ -166,12 +168,11 @@ def claim_urgent(db: Database) -> list[UUID]:
     return db.column("select id from howdah.claim_next('w', 10, 'mail', 0)")
 
 
-@pytest.mark.parametrize("claim", [claim_batch, claim_one_type, claim_next, claim_urgent])
+@pytest.mark.parametrize("claim", [claim_two_types, claim_one_type, claim_next, claim_urgent])
 def test_an_expired_job_is_never_claimed_even_if_upkeep_is_late(
     db: Database, claim: Callable[[Database], list[UUID]]
 ) -> None:
     expiring, plain = enqueue(db), db.enqueue("mail")
-    db.enqueue("fax", delay=2 * HOUR)
     db.clock.advance(HOUR)
     assert claim(db) == [plain]
     assert db.state_of(expiring) is State.PENDING

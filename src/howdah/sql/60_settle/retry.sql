@@ -80,7 +80,8 @@ begin
 
     if coalesce(cardinality(v_again), 0) < cardinality(p_ids) then
         return query select f, 'failed' from howdah.finish(
-            'failed', p_worker_id, p_ids, p_attempts, howdah.with_expiry(p_errors, p_ids, v_limit), p_tracebacks, null, p_began_ago) as f;
+            'failed', p_worker_id, p_ids, p_attempts, howdah.with_expiry(p_errors, p_ids, v_limit), p_tracebacks, null,
+            p_began_ago) as f;
     end if;
 end;
 $$;

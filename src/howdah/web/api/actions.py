@@ -108,7 +108,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Annotated[
             float,
             Meta(
-                gt=0,
+                ge=0.001,
                 le=THOUSAND_YEARS,
                 description="Seconds after it is due: cancelled if not started by then.",
             ),

@@ -44,6 +44,10 @@ NEVER_ANALYSED: list[str] = []
 JUST_EMPTIED = [FILL, "delete from jobs_live", "analyze jobs_live"]
 
 
+def unique(session: Session, key: str) -> UUID:
+    return session.value("select howdah.enqueue('mail', p_unique_key => %s)", key)
+
+
 @pytest.fixture(scope="module", params=[NEVER_ANALYSED, JUST_EMPTIED], ids=["new", "emptied"])
 def early_session(databases: Databases, request: pytest.FixtureRequest) -> Generator[Session]:
     """A session whose plans were made on an empty table, which is full now."""
@@ -60,8 +64,13 @@ def early_session(databases: Databases, request: pytest.FixtureRequest) -> Gener
     session.recover_stale_jobs()
     session.promote()
     session.expire()
+    session.cancel(unique(session, "early"), unique(session, "early"))
     session.upkeep()
     db.execute(FILL)
+    db.execute(
+        "insert into unique_keys (unique_key, job_type, job_id) "
+        "select 'key ' || n, 'mail', new_id() from generate_series(1, 50000) as n"
+    )
     db.execute(
         "insert into jobs_live (job_type, run_at, ready_at) "
         "select 'mail', now() + interval '1 day', null from generate_series(1, 5000)"
@@ -147,6 +156,24 @@ def test_expire_reads_only_expired_jobs(early_session: Session) -> None:
     early_session.clock.advance(-timedelta(minutes=2))
     assert read.seq_scans == 0
     assert SETTLED == len(moved) <= read.rows <= 5 * len(moved)
+
+
+@pytest.mark.parametrize("relation", ["jobs_live", "unique_keys"])
+def test_an_enqueue_with_a_key_reads_one_row_of_each_table(
+    early_session: Session, relation: str
+) -> None:
+    for _ in ("a new key", "an existing one"):
+        read = read_by(early_session, lambda: unique(early_session, "plans"), relation)
+        assert read.seq_scans == 0
+        assert read.rows <= 4
+    early_session.cancel(unique(early_session, "plans"))
+
+
+def test_jobs_with_a_key_end_without_a_scan_of_all_keys(early_session: Session) -> None:
+    ids = [unique(early_session, f"end {n}") for n in range(SETTLED)]
+    read = read_by(early_session, lambda: early_session.cancel(*ids), "unique_keys")
+    assert read.seq_scans == 0
+    assert read.rows <= 3 * SETTLED
 
 
 def test_upkeep_reads_at_most_ten_rows(early_session: Session) -> None:

@@ -17,7 +17,8 @@ _no_role: set[str] = set()
 FUNCTIONS: dict[str, set[str]] = {
     # enqueue
     "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text"
-    ",timestamp with time zone,interval)": _enqueuers,
+    ",timestamp with time zone,interval,text,text,interval,text)": _enqueuers,
+    "payload_key(jsonb)": _enqueuers,
     "enqueue_many(jsonb)": _enqueuers,
     "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
     ",text,timestamp with time zone,interval)": _enqueuers,
@@ -35,6 +36,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "refuse_used_ids(uuid[])": _enqueuers,
     "type_defaults(text)": _enqueuers,
     "refuse_used_id(uuid)": _worker,
+    "refuse_unique_key(text,text,uuid)": _worker,
+    "refuse_unique_options(text,text,interval,text)": _worker,
     # claim, run, settle
     "claim(text,integer,text[],integer[],timestamp with time zone[],uuid[],integer[]"
     ",boolean,boolean)": _worker,
@@ -109,6 +112,17 @@ FUNCTIONS: dict[str, set[str]] = {
     # internal to claim
     "peek_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
     "lock_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
+    # internal to enqueue, finish, requeue and prune: they take and release unique keys
+    "take_unique_key(text,text,uuid,timestamp with time zone,boolean)": _no_role,
+    "take_unique_keys(jsonb)": _no_role,
+    "take_inserted_key(text,text,uuid,text)": _no_role,
+    "take_requeued_keys(uuid[])": _no_role,
+    "holds_unique_key(howdah.unique_keys,boolean)": _no_role,
+    "release_unique_keys(text[],uuid[])": _no_role,
+    "meet_existing(text,uuid,text,text,jsonb,timestamp with time zone"
+    ",timestamp with time zone)": _no_role,
+    "meet_holders(jsonb)": _no_role,
+    "forget_unique_keys()": _no_role,
     # internal to recover
     "enter_held(text[],interval)": _no_role,
     # triggers: PostgreSQL lets no role call them
@@ -128,7 +142,12 @@ PROCEDURES = {
 }
 
 # Columns that a producer may write, and that a worker may change by plain SQL.
-ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "expires_at", "trace"}
+ENQUEUED = {
+    *("id", "job_type", "priority", "data", "max_attempts", "run_at", "expires_at", "trace"),
+    *("unique_key", "unique_until"),
+}
+# A trigger of the parent table has to see these.
+CHECKED = {"run_at", "expires_at", "unique_key", "unique_until"}
 SETTLED = {
     *("status", "progress", "current_stage", "worker_id", "claimed_at", "started_at"),
     *("completed_at", "last_error", "run_at", "priority", "expires_at"),
@@ -144,10 +163,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
     },
     "jobs_live": {
         "select": {WORKER: ALL, OBSERVER: ALL},
-        "insert": {
-            PRODUCER: ENQUEUED - {"run_at", "expires_at"},
-            WORKER: ENQUEUED - {"run_at", "expires_at"},
-        },
+        "insert": {PRODUCER: ENQUEUED - CHECKED, WORKER: ENQUEUED - CHECKED},
     },
     "installed": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
     "job_types": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
@@ -156,6 +172,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
         for name in (
             *("jobs_finished", "jobs_finished_unprepared", "jobs_finished_DAY"),
             *("job_events", "job_events_unprepared", "job_events_DAY"),
+            "unique_keys",
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
             *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
         )
@@ -171,6 +188,7 @@ SEQUENCES: dict[str, dict[str, set[str]]] = {
 TYPES = {
     *("job_status", "job_name", "worker_name", "instant"),
     *("json_object", "json_value", "long_text", "percent", "attempts_made", "attempts_allowed"),
+    *("unique_key", "unique_until"),
 }
 
 # The only functions that build a statement from text, and their placeholders.

@@ -40,6 +40,7 @@ FUNCTIONS_OF_A_PRODUCER = {
     *("enqueue_now", "has_idle_worker", "notify_workers", "async_commit", "wait_for_disk"),
     *("is_new_id", "payload_fits", "refuse_max_attempts", "refuse_used_ids"),
     "type_defaults",
+    "payload_key",
 }
 FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),
@@ -47,7 +48,12 @@ FUNCTIONS_OF_AN_OBSERVER = {
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
 }
 # internal functions: `finish` checks no lease; the others are parts of claim
-FUNCTIONS_OF_NO_ROLE = {"enter_held", "finish", "lock_best", "peek_best"}
+FUNCTIONS_OF_NO_ROLE = {
+    *("enter_held", "finish", "lock_best", "peek_best"),
+    *("take_unique_key", "take_unique_keys", "take_inserted_key", "take_requeued_keys"),
+    *("holds_unique_key", "release_unique_keys", "meet_existing", "meet_holders"),
+    "forget_unique_keys",
+}
 
 
 def may_call(role: str, function: str) -> bool:

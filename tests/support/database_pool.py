@@ -49,6 +49,7 @@ EMPTY = b"""
     delete from howdah.paused_types;
     delete from howdah.drain_requests;
     delete from howdah.job_types;
+    delete from howdah.unique_keys;
     delete from guard.leaving;
     select pg_stat_reset();  -- the doctor counts dead rows
 """

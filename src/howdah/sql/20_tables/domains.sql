@@ -41,6 +41,14 @@ create domain howdah.attempts_made as int
     constraint attempts_is_not_negative
     check (value >= 0);
 
+create domain howdah.unique_key as text
+    constraint unique_key_is_1_to_200_characters
+    check (length(value) between 1 and 200);
+
+create domain howdah.unique_until as text
+    constraint unique_until_is_started_ended_or_time
+    check (value in ('started', 'ended', 'time'));
+
 create domain howdah.attempts_allowed as int
     constraint max_attempts_is_at_least_1
     check (value >= 1);

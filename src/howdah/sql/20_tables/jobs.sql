@@ -42,6 +42,8 @@ create table howdah.jobs (
     errors         jsonb        not null default '[]',  -- one entry per attempt that went wrong
     result         howdah.json_value,
     trace          varchar(200),                        -- a W3C traceparent: whose request this serves
+    unique_key     howdah.unique_key,                   -- no second job of its type with this key: see unique_keys.sql
+    unique_until   howdah.unique_until,                 -- it holds the key until it has started or ended, or for a time; null: ended
     unread_since   howdah.instant,                      -- since when workers hand it back because they cannot read its payload
     completed_at   howdah.instant,                      -- when it ended, however it ended
     finished_on    date         not null default (now() at time zone 'utc')::date,

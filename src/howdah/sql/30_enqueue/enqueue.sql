@@ -6,12 +6,16 @@
 --   p_priority, p_max_attempts   null: as registered for the type; 100 and 3 where nothing is registered
 --   p_expires_at  no attempt begins after it: the job is cancelled if it has not started by then. 'infinity': never
 --   p_expires     the same, so long after the job is due. Both null: as registered for the type
+--   p_unique_key    there is one job of its type with this key at most, until it has ended
+--   p_unique_until  'started': until its first attempt has begun. 'ended' or null: until it has ended
+--   p_unique_for    so long from now, whatever becomes of the job
+--   p_on_conflict   what is done with the job that has the key: see meet_existing.sql
 --   p_id     null: made here. A caller that makes it knows it before the commit. The id of a job that
 --            is kept is refused: live (23505) or ended (HW002)
 --   p_trace  a W3C traceparent, so that the run joins the trace of the request
---   returns  the job's id
+--   returns  the job's id; the id of the job that has the key, if there is one
 --
--- Locks nothing. Wakes idle workers that know the type, or notifies them that a job waits, when the transaction commits.
+-- Locks nothing, or the unique key: see take_unique_key.sql. Wakes idle workers that know the type, or notifies them that a job waits, when the transaction commits.
 
 create or replace function howdah.enqueue(
     p_job_type      text,
@@ -23,7 +27,11 @@ create or replace function howdah.enqueue(
     p_delay         interval     default null,
     p_trace         text         default null,
     p_expires_at    timestamptz  default null,
-    p_expires       interval     default null
+    p_expires       interval     default null,
+    p_unique_key    text         default null,
+    p_unique_until  text         default null,
+    p_unique_for    interval     default null,
+    p_on_conflict   text         default 'existing'
 ) returns uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -32,6 +40,7 @@ declare
     v_id     uuid        := p_id;
     v_run_at timestamptz := p_run_at;
     v_ready  bool        := true;
+    v_holder uuid;
 begin
     -- one step per option: a usual job skips the expressions that it does not need
     if p_id is null then
@@ -56,9 +65,22 @@ begin
     if p_max_attempts > 3 then  -- the least that the limit can be
         perform howdah.refuse_max_attempts(p_max_attempts);
     end if;
-    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at, expires_at)
+    if p_unique_key is not null then
+        perform howdah.refuse_unique_options(p_unique_key, p_unique_until, p_unique_for, p_on_conflict);
+        p_unique_until := case when p_unique_for is not null then 'time' else coalesce(p_unique_until, 'ended') end;
+        v_holder := howdah.take_unique_key(p_job_type, p_unique_key, v_id, howdah.clock() + p_unique_for,
+                                           p_on_conflict in ('replace', 'debounce'));
+        if v_holder is not null then
+            perform howdah.meet_existing(p_on_conflict, v_holder, p_job_type, p_unique_key, p_data, v_run_at, p_expires_at);
+            return v_holder;
+        end if;
+    else
+        p_unique_until := null;
+    end if;
+    insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at, expires_at,
+                                  unique_key, unique_until)
     values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, p_trace, case when v_ready then now() end,
-            p_expires_at);
+            p_expires_at, p_unique_key, p_unique_until);
     if p_id is not null then
         perform howdah.refuse_used_ids(array[p_id]);
     end if;

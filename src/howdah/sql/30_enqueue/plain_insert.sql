@@ -4,7 +4,7 @@
 -- any other. After the statement this trigger reads the rows once, as a set, and does
 -- what the enqueue functions do for theirs (those write to jobs_live directly and
 -- do not fire it). It refuses a row whose status and worker_id contradict each other, and an id that is used again. It
--- takes jobs that are not due out of the line, sets ready_at to an earlier created_at, enters jobs that were inserted as
+-- takes the unique keys of jobs that have one, and refuses a key that another job holds (HW007). It takes jobs that are not due out of the line, sets ready_at to an earlier created_at, enters jobs that were inserted as
 -- claimed in jobs_held, counts jobs that were inserted as finished, and wakes idle workers.
 --
 -- Where the type has registered other defaults, a priority of 100, a max_attempts of 3 and no expires_at count as not
@@ -19,6 +19,11 @@ declare
 begin
     perform howdah.refuse_used_ids(array(
         select id from inserted where status in ('pending', 'claimed', 'running')));
+    -- in the order of the keys, so that two statements wait for each other and never deadlock
+    perform howdah.take_inserted_key(i.job_type, i.unique_key, i.id, i.unique_until)
+    from (select job_type, unique_key, id, unique_until from inserted
+          where unique_key is not null and status in ('pending', 'claimed', 'running')
+          order by unique_key, job_type, id) as i;
     perform howdah.refuse_max_attempts((select max(max_attempts) from inserted));
     perform howdah.refuse_holder_mismatch(id, status)
     from inserted

@@ -15,7 +15,7 @@
 --   returns                          the ids this call moved; a missing id was stale
 --
 -- Locks the rows in id order, so two batches may wait for each other but never deadlock.
--- Wakes those who follow these jobs, and nobody else.
+-- Releases their unique keys, if no enqueue has them locked. Wakes those who follow these jobs, and nobody else.
 
 create or replace function howdah.finish(
     p_status      text,
@@ -46,6 +46,8 @@ declare
     v_today    date              := howdah.today();
     v_moved    uuid[];
     v_watched  uuid[];
+    v_keys     text[];
+    v_unique   uuid[];
 begin
     with leases as (
         select l.* from unnest(p_ids, p_attempts, p_errors, p_tracebacks, p_results, p_began_ago)
@@ -63,7 +65,7 @@ begin
         insert into howdah.jobs_finished (
             id, job_type, priority, status, data, progress, current_stage, events_count, worker_id,
             claimed_at, created_at, started_at, completed_at, attempts, max_attempts, last_error,
-            run_at, ready_at, expires_at, result, errors, trace, finished_on)
+            run_at, ready_at, expires_at, result, errors, trace, unique_key, unique_until, finished_on)
         select id, job_type, priority, v_status, data,
                case v_status when 'completed' then v_all else progress end,
                current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
@@ -72,14 +74,18 @@ begin
                result_,
                case when error_ is null or worker_id is null then errors
                     else howdah.append_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now, p_lost) end,
-               trace, v_today
+               trace, unique_key, unique_until, v_today
         from ended
     ), counted as (
         insert into howdah.finished_counts (day, job_type, status, jobs)
         select v_today, job_type, p_status, count(*) from ended group by job_type
     )
-    select array_agg(id), array_agg(id) filter (where watched or (not p_fenced and worker_id is not null))
-    into v_moved, v_watched from ended;
+    select array_agg(id), array_agg(id) filter (where watched or (not p_fenced and worker_id is not null)),
+           array_agg(unique_key) filter (where unique_key is not null), array_agg(id) filter (where unique_key is not null)
+    into v_moved, v_watched, v_keys, v_unique from ended;
+    if v_keys is not null then
+        perform howdah.release_unique_keys(v_keys, v_unique);
+    end if;
     perform howdah.notify_followers(v_watched);
     return query select unnest(v_moved);
 end;

@@ -53,6 +53,10 @@ as $$
 begin
     insert into howdah.finished_counts (day, job_type, status, jobs)
     values (old.finished_on, old.job_type, old.status, -1);
+    if new.unique_key is not null and new.unique_until is distinct from 'time'
+       and new.status not in ('completed', 'failed', 'cancelled') then
+        perform howdah.take_inserted_key(new.job_type, new.unique_key, new.id, new.unique_until);
+    end if;
     if new.status in ('completed', 'failed', 'cancelled') then
         insert into howdah.finished_counts (day, job_type, status, jobs)
         values (new.finished_on, new.job_type, new.status, 1);

@@ -2,12 +2,13 @@
 --
 -- Puts finished jobs back into the line because a person asked for it, with p_attempts more
 -- attempts than they had. Attempts are never reset, so an old lease never matches the
--- requeued job. An expiry that has passed is removed; one to come is kept. If an id was used for several jobs, the last of them
+-- requeued job. An expiry that has passed is removed; one to come is kept. A job whose unique key another job
+-- holds is not moved. If an id was used for several jobs, the last of them
 -- is meant: see 27_checks/refuse_used_ids.sql.
 --
 --   returns  the ids this call moved; a missing id is live, completed, pruned or never existed
 --
--- Locks the rows it moves. Wakes idle workers that know the types.
+-- Locks the rows it moves, and their unique keys. Wakes idle workers that know the types.
 
 create or replace function howdah.requeue(p_ids uuid[], p_attempts int default 1) returns setof uuid
 language plpgsql volatile security definer
@@ -26,6 +27,7 @@ begin
     if p_attempts is null or p_attempts < 1 then
         raise exception using errcode = '22023', message = 'p_attempts must be at least 1';
     end if;
+    p_ids := howdah.take_requeued_keys(p_ids);
     loop
         begin
             -- the delete trigger of jobs_finished keeps the counts
@@ -42,9 +44,9 @@ begin
             ), moved as (
                 insert into howdah.jobs_live (
                     id, job_type, priority, data, events_count, created_at, attempts, max_attempts, last_error,
-                    errors, trace, expires_at)
+                    errors, trace, unique_key, unique_until, expires_at)
                 select r.id, r.job_type, r.priority, r.data, r.events_count, r.created_at, r.attempts,
-                       least(r.attempts::bigint + p_attempts, 2147483647), r.last_error, r.errors, r.trace,
+                       least(r.attempts::bigint + p_attempts, 2147483647), r.last_error, r.errors, r.trace, r.unique_key, r.unique_until,
                        case when r.expires_at > howdah.clock() then r.expires_at end
                 from revived as r
                 returning jobs_live.id, jobs_live.job_type

@@ -18,8 +18,9 @@ grant select on howdah.job_types to howdah_producer, howdah_worker, howdah_obser
 
 -- A producer enqueues, by function, by plain INSERT or by COPY, and reads nothing back.
 grant execute on function
-    howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval),
-    howdah.enqueue_many(jsonb),
+    howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval,
+                   text, text, interval, text),
+    howdah.enqueue_many(jsonb), howdah.payload_key(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
     howdah.has_idle_worker(), howdah.notify_workers(text[]), howdah.async_commit(), howdah.wait_for_disk(),
     howdah.is_new_id(uuid, int), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
@@ -29,9 +30,9 @@ grant execute on procedure
     howdah.enqueue_now(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval)
     to howdah_producer, howdah_worker;
 grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
-grant insert (id, job_type, priority, data, max_attempts, run_at, expires_at, trace)
+grant insert (id, job_type, priority, data, max_attempts, run_at, expires_at, trace, unique_key, unique_until)
     on howdah.jobs to howdah_producer, howdah_worker;
--- A row written directly to jobs_live is in line at once: no trigger checks whether it is due.
+-- A row written directly to jobs_live is in line at once: no trigger checks whether it is due, or takes its unique key.
 grant insert (id, job_type, priority, data, max_attempts, trace)
     on howdah.jobs_live to howdah_producer, howdah_worker;
 
@@ -51,7 +52,12 @@ grant execute on all routines in schema howdah to howdah_worker;
 revoke execute on function
     howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool),
     howdah.lock_best(int, howdah.line_range[], timestamptz), howdah.peek_best(int, howdah.line_range[], timestamptz),
-    howdah.enter_held(text[], interval)
+    howdah.enter_held(text[], interval),
+    howdah.take_unique_key(text, text, uuid, timestamptz, bool), howdah.take_unique_keys(jsonb),
+    howdah.take_inserted_key(text, text, uuid, text), howdah.take_requeued_keys(uuid[]),
+    howdah.holds_unique_key(howdah.unique_keys, bool), howdah.release_unique_keys(text[], uuid[]),
+    howdah.meet_existing(text, uuid, text, text, jsonb, timestamptz, timestamptz), howdah.meet_holders(jsonb),
+    howdah.forget_unique_keys()
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority, expires_at)

@@ -91,8 +91,9 @@ WRITTEN = {
 # Methods that only the sync classes have.
 ADDED = {
     "Handle": """
-        def __init__(self, id: UUID, bridge: SyncBridge) -> None:
+        def __init__(self, id: UUID, bridge: SyncBridge, existed: bool = False) -> None:
             self.id: UUID = id
+            self.existed: bool = existed
             self._bridge = bridge
         """,
     "JobType": """
@@ -211,7 +212,7 @@ def wrapped(value: str, returns: str) -> str:
     if returns == "None":
         return value
     if returns.startswith("Handle["):
-        return f"return SyncHandle({value}.id, self._bridge)"
+        return f"handle = {value}\nreturn SyncHandle(handle.id, self._bridge, handle.existed)"
     if returns == "Worker":
         return f"return SyncWorker({value})"
     assert not re.search(rf"\b({'|'.join(SOURCES)})\b", returns), (
@@ -232,7 +233,9 @@ def forwarding(cls: str, function: Function) -> str:
         return f"""
             enqueued: Any = self._bridge.feed(drafts, lambda stream: {call}, {conn})
             if returning == "handles":
-                return [SyncHandle(handle.id, self._bridge) for handle in enqueued]
+                return [
+                    SyncHandle(each.id, self._bridge, each.existed) for each in enqueued
+                ]
             return enqueued
         """
     call = f"{target}.{function.name}({passed(function)})"

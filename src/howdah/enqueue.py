@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from howdah.checks.durations import check_length, check_wait
+from howdah.checks.unique import UniqueRule
 from howdah.errors import BadInput
 from howdah.handler import check_job_type
 from howdah.job import NEVER, Draft
 from howdah.store import Store, caller_connection
 from howdah.store import enqueue as store_enqueue
+from howdah.store.enqueue import Added
 from howdah.store.ids import new_id
 from howdah.text.reasons import shown
 
@@ -36,6 +38,7 @@ def draft(
     max_attempts: int | None = None,
     expires: timedelta | float | None = None,
     expires_at: datetime | None = None,
+    unique: UniqueRule | None = None,
     id: UUID | None = None,
 ) -> Draft:
     """Make a draft with an encoded payload; refuses values that the database would refuse."""
@@ -49,6 +52,7 @@ def draft(
         delay=check_delay(delay, run_at),
         expires=check_expires(expires, expires_at),
         expires_at=check_expires_at(expires_at, run_at),
+        unique=None if unique is None else unique.of(job_type, data),
     )
 
 
@@ -129,20 +133,21 @@ def check_stream(drafts: object) -> None:
         raise BadInput(f"enqueue_many takes a list or a stream of drafts, not {shown(drafts)}")
 
 
-async def enqueue(store: Store, draft: Draft, conn: Any = None) -> None:
-    """Enqueue one job, in its own transaction or in the caller's."""
+async def enqueue(store: Store, draft: Draft, conn: Any = None) -> UUID:
+    """Enqueue one job, in its own transaction or in the caller's.
+
+    Returns its id; or the id of the job that has its unique key.
+    """
     if store.tracing is not None:
         with store.tracing.enqueueing(draft) as traced:
-            await _enqueue(store, traced, conn)
-    else:
-        await _enqueue(store, draft, conn)
+            return await _enqueue(store, traced, conn)
+    return await _enqueue(store, draft, conn)
 
 
-async def _enqueue(store: Store, draft: Draft, conn: Any) -> None:
+async def _enqueue(store: Store, draft: Draft, conn: Any) -> UUID:
     if conn is None:
-        await store_enqueue.enqueue(store, draft)
-    else:
-        await caller_connection.enqueue(store, conn, draft)
+        return await store_enqueue.enqueue(store, draft)
+    return await caller_connection.enqueue(store, conn, draft)
 
 
 async def enqueue_many(
@@ -150,8 +155,15 @@ async def enqueue_many(
 ) -> int:
     """Enqueue a stream of jobs, all or none; the stream is never in memory as a whole.
 
-    With the caller's own connection, the caller's transaction decides about all or none.
+    Returns how many were added, without those whose unique key another job has. With the caller's
+    own connection, the caller's transaction decides about all or none.
     """
+    return (await _enqueue_stream(store, drafts, conn)).added
+
+
+async def _enqueue_stream(
+    store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any
+) -> Added:
     check_stream(drafts)
     if store.tracing is not None:
         with store.tracing.enqueueing_many(drafts) as traced:
@@ -167,18 +179,25 @@ def check_returning(returning: str) -> None:
         raise BadInput(f'returning must be "count", "ids" or "handles", not {returning!r}')
 
 
+class Enqueued(NamedTuple):
+    """A draft of a stream: the id of its job, and whether that job existed before."""
+
+    id: UUID
+    existed: bool
+
+
 async def enqueue_many_ids(
     store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any = None
-) -> list[UUID]:
-    """Do the same as enqueue_many, and return the ids in the order of the stream."""
+) -> list[Enqueued]:
+    """Do the same as enqueue_many, and return the jobs in the order of the stream."""
     ids: list[UUID] = []
     stream = (
         _collect_ids_async(drafts, ids)
         if isinstance(drafts, AsyncIterable)
         else _collect_ids(drafts, ids)
     )
-    await enqueue_many(store, stream, conn)
-    return ids
+    holders = (await _enqueue_stream(store, stream, conn)).holders
+    return [Enqueued(holders.get(id, id), id in holders) for id in ids]
 
 
 def _collect_ids(drafts: Iterable[Draft], ids: list[UUID]) -> Generator[Draft]:
@@ -197,7 +216,7 @@ async def _collect_ids_async(
 
 async def _enqueue_many(
     store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft], conn: Any
-) -> int:
+) -> Added:
     if conn is None:
         return await store_enqueue.enqueue_many(store, drafts)
     return await caller_connection.enqueue_many(store, conn, drafts)

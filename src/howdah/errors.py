@@ -12,6 +12,7 @@ HowdahError
 ├── ReadOnly              the server takes no writes: a standby, or set read-only
 ├── NotAllowed            the role lacks a privilege                   (also a PermissionError)
 ├── EmbeddedUnavailable   no DSN, and the embedded PostgreSQL could not be started
+├── JobExists             `on_conflict="error"`: another job has the unique key
 ├── JobNotFound           a wrong id, or pruned after its retention    (also a LookupError)
 ├── JobFailed             `handle.result()` of a job that ended as failed
 ├── ResultDoesNotFit      `handle.result()` does not fit the annotation (also a ValueError)
@@ -69,6 +70,14 @@ class JobNotFound(HowdahError, LookupError):
             f"there is no job {id}: the id is wrong, or the job was never committed, "
             "or it was pruned after its retention"
         )
+
+
+class JobExists(HowdahError):
+    """Another job has the unique key; `id` is that job, `handle` leads to it."""
+
+    def __init__(self, message: str, id: UUID) -> None:
+        super().__init__(message)
+        self.id = id
 
 
 class JobFailed(HowdahError):

@@ -26,6 +26,7 @@ from howdah import payload
 from howdah.checks.durations import YEAR, check_wait
 from howdah.checks.functions import check_function, check_top_level, parameters_of
 from howdah.checks.queue_names import DEFAULT_QUEUE
+from howdah.checks.unique import UniqueRule, check_parameter
 from howdah.errors import BadInput
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY
 from howdah.result import ResultType
@@ -108,6 +109,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     fail_on: ExceptionTypes = ()
     label: str | None = None  # names one job in lists: "{order_id}"
     queue: str = DEFAULT_QUEUE  # a name for a set of types
+    unique: UniqueRule | None = None
     expires: timedelta | None = None  # cancelled if not started so long after it is due
 
 
@@ -140,6 +142,8 @@ class Handler:
         self.call: Callable[[msgspec.Struct, object], Any] = _caller(
             function, parameters, self.context_name
         )
+        if rules.unique is not None:
+            check_parameter(rules.unique, self._fields, self.job_type)
         if rules.label is not None:
             check_label(rules.label, self.job_type, self._fields)
 
@@ -147,6 +151,11 @@ class Handler:
     def where(self) -> str:
         """Module and name of the function, for error messages."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the arguments of the payload."""
+        return self._fields
 
     @cached_property
     def parameters(self) -> list[Parameter]:

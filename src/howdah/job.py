@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -41,6 +41,19 @@ def from_epoch(seconds: float) -> datetime:
     return _1970 + timedelta(seconds=seconds)
 
 
+Until = Literal["started", "ended"]
+OnConflict = Literal["existing", "replace", "debounce", "error"]
+
+
+class Unique(msgspec.Struct, frozen=True, gc=False):
+    """The unique key of a draft, and how long its job holds it."""
+
+    key: str | None  # None: the payload is the key
+    until: Until | None = None
+    held_for: timedelta | None = None
+    on_conflict: OnConflict = "existing"
+
+
 class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job that is not enqueued yet. It has its id already."""
 
@@ -54,6 +67,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires: timedelta | None = None  # so long after it is due; None: as registered for its type
     expires_at: datetime | None = None
     trace: str | None = None  # a W3C traceparent
+    unique: Unique | None = None
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
@@ -104,6 +118,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str | None
     run_at: datetime | None
     expires_at: datetime | None
+    unique_key: str | None
     result: Any
     errors: list[dict[str, Any]]
 

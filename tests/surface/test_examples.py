@@ -26,6 +26,12 @@ OUTPUT = {
         "wait_for_file: completed after 1 of 1",
     ],
     "transaction": ["committed: order 1 is confirmed", "orders with a job: {1}"],
+    "unique": [
+        "enqueued 1 job: [False, True, True]",
+        "indexed /home",
+        "expired: it was not started",
+        "existed: False",
+    ],
     "bulk": ["enqueued 10,000 jobs", "completed so far: 10,000"],
 }
 

@@ -4,4 +4,5 @@ arguments.py  names, numbers, ids and leases
 durations.py  lengths of time, in seconds or as a timedelta
 functions.py  functions that are registered as jobs
 queue_names.py  names of sets of job types
+unique.py     unique keys of jobs
 """

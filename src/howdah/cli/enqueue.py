@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import click
 import msgspec
@@ -17,7 +17,7 @@ from howdah.cli.exit_codes import ExitCode, exit_with
 from howdah.cli.options import dsn_option, json_option
 from howdah.cli.run_on_queue import run_on_queue
 from howdah.errors import BadInput
-from howdah.job import Job
+from howdah.job import Job, OnConflict, Until
 from howdah.observe import misfits, registered_type, unregistered
 from howdah.states import State
 
@@ -62,6 +62,24 @@ from howdah.states import State
     metavar="INSTANT",
     help="Cancel it if it has not started by this time.",
 )
+@click.option(
+    "--unique-key",
+    metavar="KEY",
+    help="Enqueue it only if no job of the type has this key; print the id of that job else.",
+)
+@click.option(
+    "--unique-until",
+    type=click.Choice(get_args(Until)),
+    help="How long the job has its key.  [default: ended]",
+)
+@click.option(
+    "--unique-for", type=options.duration, metavar="DURATION", help="The same, as a time from now."
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(get_args(OnConflict)),
+    help="What to do with the job that has the key.  [default: existing: nothing]",
+)
 @click.option("--force", is_flag=True, help="Enqueue it although no worker can read the payload.")
 @click.option("--wait", is_flag=True, help="Wait until it has ended and print its result.")
 @json_option
@@ -76,6 +94,10 @@ def enqueue(
     max_attempts: int | None,
     expires: timedelta | None,
     expires_at: datetime | None,
+    unique_key: str | None,
+    unique_until: Until | None,
+    unique_for: timedelta | None,
+    on_conflict: OnConflict | None,
     force: bool,
     wait: bool,
     as_json: bool,
@@ -105,16 +127,23 @@ def enqueue(
             max_attempts=max_attempts,
             expires=expires,
             expires_at=expires_at,
+            unique=None if unique_key is None else lambda _: unique_key,
+            unique_until=unique_until,
+            unique_for=unique_for,
+            on_conflict=on_conflict,
         )
         warning = await _check(queue, job_type, payload, force)
-        await enqueueing.enqueue(queue.store, draft)
+        id = await enqueueing.enqueue(queue.store, draft)
         if warning is not None:
             output.warning(warning)
-        handle = queue.handle(draft.id)
+        handle = queue.handle(id)
+        if id != draft.id:
+            output.note("the job existed: it has the unique key")
         if not as_json:
             output.show(str(handle.id))
         elif not wait:
-            output.show_json({"id": handle.id})
+            existed = {"existed": id != draft.id} if unique_key is not None else {}
+            output.show_json({"id": id, **existed})
         if not wait:
             return None
         async for _ in handle.events():

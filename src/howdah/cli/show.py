@@ -70,6 +70,8 @@ def _facts(job: Job) -> Table:
     facts.add_row("progress", formatting.progress(job) or "0%")
     facts.add_row("attempts", f"{job.attempts} of {job.max_attempts}")
     facts.add_row("events", f"{job.events_count:,}")
+    if job.unique_key is not None:
+        facts.add_row("unique key", one_line(job.unique_key))
     if job.worker_id is not None:
         facts.add_row("worker", one_line(job.worker_id))
     for name, at in (

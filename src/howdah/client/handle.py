@@ -35,9 +35,16 @@ class Handle(Generic[R]):
     """A job that was enqueued; `R` is what its function returns."""
 
     def __init__(
-        self, id: UUID, store: Store, follower: Follower, handlers: Mapping[str, Handler]
+        self,
+        id: UUID,
+        store: Store,
+        follower: Follower,
+        handlers: Mapping[str, Handler],
+        *,
+        existed: bool = False,
     ) -> None:
         self.id = id
+        self.existed = existed  # whether another enqueue had added it: see unique=
         self._store = store
         self._follower = follower
         self._handlers = handlers

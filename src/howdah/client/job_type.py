@@ -15,11 +15,12 @@ from uuid import UUID
 import msgspec
 
 from howdah import enqueue
+from howdah.checks.unique import By, UniqueRule, check_parameter, check_unique
 from howdah.client.follow import Follower
 from howdah.client.handle import Handle
 from howdah.errors import BadInput
 from howdah.handler import Handler
-from howdah.job import NEVER, Draft
+from howdah.job import NEVER, Draft, OnConflict, Until
 from howdah.store import Store
 from howdah.store.ids import new_id
 
@@ -45,7 +46,33 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int | None = None
     expires: timedelta | float | None = None
     expires_at: datetime | None = None
+    unique: By | None = None
+    unique_until: Until | None = None
+    unique_for: timedelta | float | None = None
+    on_conflict: OnConflict | None = None
     conn: Any = None
+
+
+def unique_rule(
+    handler: Handler,
+    unique: By | None,
+    until: Until | None,
+    held_for: timedelta | float | None,
+    on_conflict: OnConflict | None,
+) -> UniqueRule | None:
+    """Return the rule of some jobs: that of their type, with their options instead of its own."""
+    rule = handler.rules.unique
+    if unique is False:
+        return None
+    if rule is not None:
+        if until is None and held_for is None:
+            until, held_for = rule.until, rule.held_for
+        unique = rule.by if unique is None else unique
+        on_conflict = on_conflict or rule.on_conflict
+    rule = check_unique(unique, until, held_for, on_conflict)
+    if rule is not None:
+        check_parameter(rule, handler.fields, handler.job_type)
+    return rule
 
 
 class JobType(Generic[P, R]):
@@ -56,6 +83,13 @@ class JobType(Generic[P, R]):
         self._queue = queue
         self._options = options = options or Options()
         rules = handler.rules
+        self._unique = unique_rule(
+            handler,
+            options.unique,
+            options.unique_until,
+            options.unique_for,
+            options.on_conflict,
+        )
         self._template = enqueue.draft(  # checks the options once for all jobs
             handler.job_type,
             "{}",
@@ -105,6 +139,10 @@ class JobType(Generic[P, R]):
         max_attempts: int | None = None,
         expires: timedelta | float | None = None,
         expires_at: datetime | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
         conn: Any = None,
     ) -> JobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
@@ -113,6 +151,8 @@ class JobType(Generic[P, R]):
         `run_at` is an instant with a time zone; the server counts `delay` from its own clock.
         No attempt begins later than `expires` after the job is due, or after the instant
         `expires_at`; a job that has not started by then is cancelled.
+        With `unique`, a job is added only if no job of the type holds its key; `unique_until`,
+        `unique_for` and `on_conflict` say how long, and what happens else.
         With `conn`, a connection or session of the caller, the job is part of the caller's
         transaction.
         """
@@ -121,6 +161,8 @@ class JobType(Generic[P, R]):
             run_at, delay = earlier.run_at, earlier.delay
         if expires is None and expires_at is None:
             expires, expires_at = earlier.expires, earlier.expires_at
+        if unique_until is None and unique_for is None:
+            unique_until, unique_for = earlier.unique_until, earlier.unique_for
         merged = Options(
             priority=earlier.priority if priority is None else priority,
             run_at=run_at,
@@ -128,6 +170,10 @@ class JobType(Generic[P, R]):
             max_attempts=earlier.max_attempts if max_attempts is None else max_attempts,
             expires=expires,
             expires_at=expires_at,
+            unique=earlier.unique if unique is None else unique,
+            unique_until=unique_until,
+            unique_for=unique_for,
+            on_conflict=earlier.on_conflict if on_conflict is None else on_conflict,
             conn=earlier.conn if conn is None else conn,
         )
         return type(self)(self.handler, self._queue, merged)
@@ -139,8 +185,12 @@ class JobType(Generic[P, R]):
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Enqueue one job."""
         draft = self._draft(self.handler.encode(args, kwargs))
-        await enqueue.enqueue(self._queue.store, draft, self._options.conn)
-        return Handle(draft.id, self._queue.store, self._queue.follower, {self.name: self.handler})
+        id = await enqueue.enqueue(self._queue.store, draft, self._options.conn)
+        return self._handle(id, existed=id != draft.id)
+
+    def _handle(self, id: UUID, *, existed: bool) -> Handle[R]:
+        queue = self._queue
+        return Handle(id, queue.store, queue.follower, {self.name: self.handler}, existed=existed)
 
     @overload
     async def enqueue_many(
@@ -185,11 +235,9 @@ class JobType(Generic[P, R]):
         if returning == "count":
             return await enqueue.enqueue_many(queue.store, stream, conn)
         ids = await enqueue.enqueue_many_ids(queue.store, stream, conn)
-        return (
-            ids
-            if returning == "ids"
-            else [Handle(id, queue.store, queue.follower, {self.name: self.handler}) for id in ids]
-        )
+        if returning == "ids":
+            return [id for id, _ in ids]
+        return [self._handle(id, existed=existed) for id, existed in ids]
 
     async def _drafts_async(
         self, drafts: AsyncIterable[Draft | Mapping[str, Any]]
@@ -219,4 +267,5 @@ class JobType(Generic[P, R]):
             delay=template.delay,
             expires=template.expires,
             expires_at=template.expires_at,
+            unique=None if self._unique is None else self._unique.of(template.job_type, data),
         )

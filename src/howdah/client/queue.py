@@ -29,14 +29,24 @@ from howdah.checks.arguments import (
 )
 from howdah.checks.durations import YEAR, check_length, check_wait
 from howdah.checks.queue_names import DEFAULT_QUEUE
+from howdah.checks.unique import By, check_unique
 from howdah.claim import claim as claiming
 from howdah.client.follow import Follower
 from howdah.client.handle import Handle
-from howdah.client.job_type import JobType
+from howdah.client.job_type import JobType, unique_rule
 from howdah.client.registry import ExceptionTypes, Registration, Registry, rules
 from howdah.errors import BadInput, StaleLease
 from howdah.handler import Backoff, Handler, Run, check_job_type
-from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, NEVER, Draft, Job, Lease
+from howdah.job import (
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_PRIORITY,
+    NEVER,
+    Draft,
+    Job,
+    Lease,
+    OnConflict,
+    Until,
+)
 from howdah.observe.job_types import warn_unregistered
 from howdah.observe.page import Filter, list_jobs
 from howdah.observe.queue_depth import queue_depth
@@ -168,6 +178,10 @@ class Queue:
         label: str | None = None,
         queue: str = DEFAULT_QUEUE,
         expires: timedelta | float | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
     ) -> Registration: ...
     def job(
         self,
@@ -185,6 +199,10 @@ class Queue:
         label: str | None = None,
         queue: str = DEFAULT_QUEUE,
         expires: timedelta | float | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
     ) -> JobType[..., Any] | Registration:
         """Register a function as a type of job, bare or with options."""
         registration = Registration(
@@ -202,6 +220,10 @@ class Queue:
                 label=label,
                 queue=queue,
                 expires=expires,
+                unique=unique,
+                unique_until=unique_until,
+                unique_for=unique_for,
+                on_conflict=on_conflict,
             ),
         )
         return registration if function is None else registration(function)
@@ -239,6 +261,10 @@ class Queue:
         max_attempts: int | None = None,
         expires: timedelta | float | None = None,
         expires_at: datetime | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         handler = self.handlers.get(check_job_type(job_type))
@@ -252,11 +278,14 @@ class Queue:
                 max_attempts = handler.rules.max_attempts
             if expires is None and expires_at is None:
                 expires = handler.rules.expires or NEVER
+            rule = unique_rule(handler, unique, unique_until, unique_for, on_conflict)
         else:
+            rule = check_unique(unique, unique_until, unique_for, on_conflict)
             encoded = payload.encode(dict(data or {}), f"the payload of {job_type!r}")
         return enqueue.draft(
             job_type,
             encoded,
+            unique=rule,
             priority=priority,
             run_at=run_at,
             delay=delay,
@@ -276,12 +305,20 @@ class Queue:
         max_attempts: int | None = None,
         expires: timedelta | float | None = None,
         expires_at: datetime | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
         conn: Any = None,
     ) -> Handle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
         draft = self.draft(
             job_type,
             data,
+            unique=unique,
+            unique_until=unique_until,
+            unique_for=unique_for,
+            on_conflict=on_conflict,
             priority=priority,
             run_at=run_at,
             delay=delay,
@@ -289,12 +326,12 @@ class Queue:
             expires=expires,
             expires_at=expires_at,
         )
-        await enqueue.enqueue(self.store, draft, conn)
+        id = await enqueue.enqueue(self.store, draft, conn)
         known = job_type in self.handlers or job_type in self._checked_types
         if not known and conn is None and len(self._checked_types) < 1000:
             self._checked_types.add(job_type)
             await warn_unregistered(self.store, job_type)
-        return self.handle(draft.id)
+        return self._handle(id, existed=id != draft.id)
 
     @overload
     async def enqueue_many(
@@ -336,7 +373,9 @@ class Queue:
         if returning == "count":
             return await enqueue.enqueue_many(self.store, drafts, conn)
         ids = await enqueue.enqueue_many_ids(self.store, drafts, conn)
-        return ids if returning == "ids" else [self.handle(id) for id in ids]
+        if returning == "ids":
+            return [id for id, _ in ids]
+        return [self._handle(id, existed=existed) for id, existed in ids]
 
     # ── work ──────────────────────────────────────────────────────────────────────────────
 
@@ -468,7 +507,10 @@ class Queue:
 
         Its result is decoded if the job's type is registered with this queue, else plain JSON.
         """
-        return Handle(check_id(id), self.store, self.follower, self.handlers)
+        return self._handle(check_id(id), existed=False)
+
+    def _handle(self, id: UUID, *, existed: bool) -> Handle[Any]:
+        return Handle(id, self.store, self.follower, self.handlers, existed=existed)
 
     async def get(self, id: UUID | str) -> Job:
         """Return the current state of one job; raises JobNotFound."""

@@ -8,10 +8,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from howdah.checks.durations import YEAR, check_length, check_wait
 from howdah.checks.queue_names import DEFAULT_QUEUE, check_queue_name
+from howdah.checks.unique import By, check_unique
 from howdah.client.job_type import JobType, QueueLike
 from howdah.enqueue import check_max_attempts, check_priority
 from howdah.errors import BadInput, DuplicateJobType
 from howdah.handler import Backoff, Handler, Rules, Run
+from howdah.job import OnConflict, Until
 from howdah.run.context import JobContext
 from howdah.run.hooks import Hooks
 from howdah.text.reasons import name_of, shown
@@ -82,6 +84,10 @@ def rules(
     label: str | None = None,
     queue: str = DEFAULT_QUEUE,
     expires: timedelta | float | None = None,
+    unique: By | None = None,
+    unique_until: Until | None = None,
+    unique_for: timedelta | float | None = None,
+    on_conflict: OnConflict | None = None,
 ) -> Rules:
     """Make the rules of a job type; raises BadInput for a bad value."""
     return Rules(
@@ -95,6 +101,7 @@ def rules(
         label=label,
         queue=check_queue_name(queue),
         expires=None if expires is None else check_length("expires", expires),
+        unique=check_unique(unique, unique_until, unique_for, on_conflict),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar,
 from uuid import UUID
 
 from howdah.checks.queue_names import DEFAULT_QUEUE
+from howdah.checks.unique import By
 from howdah.client import portal
 from howdah.client.job_type import JobType
 from howdah.client.queue import Queue
@@ -22,7 +23,7 @@ from howdah.client.sync_bridge import SyncBridge
 from howdah.errors import BadInput
 from howdah.events import Event
 from howdah.handler import Backoff, Handler, Run
-from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease, OnConflict, Until
 from howdah.observe.why import Why
 from howdah.observe.workers import WorkerHealth
 from howdah.run.context import JobContext
@@ -38,8 +39,9 @@ R = TypeVar("R")
 class SyncHandle(Generic[R]):
     """A job that was enqueued; `R` is what its function returns."""
 
-    def __init__(self, id: UUID, bridge: SyncBridge) -> None:
+    def __init__(self, id: UUID, bridge: SyncBridge, existed: bool = False) -> None:
         self.id: UUID = id
+        self.existed: bool = existed
         self._bridge = bridge
 
     def __repr__(self) -> str:
@@ -110,6 +112,10 @@ class SyncJobType(Generic[P, R]):
         max_attempts: int | None = None,
         expires: timedelta | float | None = None,
         expires_at: datetime | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
         conn: Any = None,
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
@@ -118,6 +124,8 @@ class SyncJobType(Generic[P, R]):
         `run_at` is an instant with a time zone; the server counts `delay` from its own clock.
         No attempt begins later than `expires` after the job is due, or after the instant
         `expires_at`; a job that has not started by then is cancelled.
+        With `unique`, a job is added only if no job of the type holds its key; `unique_until`,
+        `unique_for` and `on_conflict` say how long, and what happens else.
         With `conn`, a connection or session of the caller, the job is part of the caller's
         transaction.
         """
@@ -128,6 +136,10 @@ class SyncJobType(Generic[P, R]):
             max_attempts=max_attempts,
             expires=expires,
             expires_at=expires_at,
+            unique=unique,
+            unique_until=unique_until,
+            unique_for=unique_for,
+            on_conflict=on_conflict,
             conn=conn,
         )
         return type(self)(with_options, self._bridge)
@@ -138,10 +150,8 @@ class SyncJobType(Generic[P, R]):
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> SyncHandle[R]:
         """Enqueue one job."""
-        return SyncHandle(
-            self._bridge.run(self._own.enqueue(*args, **kwargs), self.asynchronous.conn).id,
-            self._bridge,
-        )
+        handle = self._bridge.run(self._own.enqueue(*args, **kwargs), self.asynchronous.conn)
+        return SyncHandle(handle.id, self._bridge, handle.existed)
 
     @overload
     def enqueue_many(
@@ -175,7 +185,7 @@ class SyncJobType(Generic[P, R]):
             self.asynchronous.conn,
         )
         if returning == "handles":
-            return [SyncHandle(handle.id, self._bridge) for handle in enqueued]
+            return [SyncHandle(each.id, self._bridge, each.existed) for each in enqueued]
         return enqueued
 
 
@@ -377,6 +387,10 @@ class SyncQueue:
         label: str | None = None,
         queue: str = DEFAULT_QUEUE,
         expires: timedelta | float | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
     ) -> SyncRegistration: ...
 
     def job(
@@ -395,6 +409,10 @@ class SyncQueue:
         label: str | None = None,
         queue: str = DEFAULT_QUEUE,
         expires: timedelta | float | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options."""
         registered = self.asynchronous.job(
@@ -409,6 +427,10 @@ class SyncQueue:
             label=label,
             queue=queue,
             expires=expires,
+            unique=unique,
+            unique_until=unique_until,
+            unique_for=unique_for,
+            on_conflict=on_conflict,
         )
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
@@ -440,6 +462,10 @@ class SyncQueue:
         max_attempts: int | None = None,
         expires: timedelta | float | None = None,
         expires_at: datetime | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         return self._bridge.queue.draft(
@@ -451,6 +477,10 @@ class SyncQueue:
             max_attempts=max_attempts,
             expires=expires,
             expires_at=expires_at,
+            unique=unique,
+            unique_until=unique_until,
+            unique_for=unique_for,
+            on_conflict=on_conflict,
         )
 
     def enqueue(
@@ -464,26 +494,32 @@ class SyncQueue:
         max_attempts: int | None = None,
         expires: timedelta | float | None = None,
         expires_at: datetime | None = None,
+        unique: By | None = None,
+        unique_until: Until | None = None,
+        unique_for: timedelta | float | None = None,
+        on_conflict: OnConflict | None = None,
         conn: Any = None,
     ) -> SyncHandle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
-        return SyncHandle(
-            self._bridge.run(
-                self._bridge.queue.enqueue(
-                    job_type,
-                    data,
-                    priority=priority,
-                    run_at=run_at,
-                    delay=delay,
-                    max_attempts=max_attempts,
-                    expires=expires,
-                    expires_at=expires_at,
-                    conn=conn,
-                ),
-                conn,
-            ).id,
-            self._bridge,
+        handle = self._bridge.run(
+            self._bridge.queue.enqueue(
+                job_type,
+                data,
+                priority=priority,
+                run_at=run_at,
+                delay=delay,
+                max_attempts=max_attempts,
+                expires=expires,
+                expires_at=expires_at,
+                unique=unique,
+                unique_until=unique_until,
+                unique_for=unique_for,
+                on_conflict=on_conflict,
+                conn=conn,
+            ),
+            conn,
         )
+        return SyncHandle(handle.id, self._bridge, handle.existed)
 
     @overload
     def enqueue_many(
@@ -518,7 +554,7 @@ class SyncQueue:
             conn,
         )
         if returning == "handles":
-            return [SyncHandle(handle.id, self._bridge) for handle in enqueued]
+            return [SyncHandle(each.id, self._bridge, each.existed) for each in enqueued]
         return enqueued
 
     def worker(
@@ -620,7 +656,8 @@ class SyncQueue:
 
         Its result is decoded if the job's type is registered with this queue, else plain JSON.
         """
-        return SyncHandle(self._bridge.queue.handle(id).id, self._bridge)
+        handle = self._bridge.queue.handle(id)
+        return SyncHandle(handle.id, self._bridge, handle.existed)
 
     def get(self, id: UUID | str) -> Job:
         """Return the current state of one job; raises JobNotFound."""

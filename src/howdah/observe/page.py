@@ -26,7 +26,8 @@ from howdah.store.rows import JOB_COLUMNS, JOB_FIELDS, job_from
 
 DEPTH = 20_000  # jobs that one page looks at
 LIMIT = 50
-_SUMMARY = tuple(name for name in JOB_FIELDS if name not in ("data", "result", "errors"))
+_WHOLE = ("data", "result", "errors", "unique_key")  # only of a whole job
+_SUMMARY = tuple(name for name in JOB_FIELDS if name not in _WHOLE)
 _SLACK = timedelta(minutes=1)  # ids are made by many clocks
 _EARLIEST, _LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
 _BIGINT = 2**63

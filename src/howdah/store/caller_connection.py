@@ -12,13 +12,20 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from enum import Enum
 from typing import Any
+from uuid import UUID
+
+import msgspec
 
 from howdah.errors import BadInput, PayloadTooLarge
 from howdah.job import Draft
-from howdah.store.enqueue import as_json, check_draft, check_size, is_full
+from howdah.store.enqueue import Added, as_json, check_draft, check_size, holders_of, is_full
 from howdah.store.store import Store
 
 _ENQUEUE = "select count(*) from howdah.enqueue_many(cast(cast({} as text) as jsonb))"
+_ENQUEUE_UNIQUE = (
+    "select coalesce(json_agg(id order by nth), '[]')::text "
+    "from howdah.enqueue_many(cast(cast({} as text) as jsonb)) with ordinality as job (id, nth)"
+)
 _LIMIT = "select howdah.option(cast({} as text))"
 
 
@@ -86,21 +93,26 @@ def refuse_async(conn: object) -> None:
         )
 
 
-async def enqueue(store: Store, conn: Any, draft: Draft) -> None:
-    """Enqueue one job. Never suspends if the connection is a sync one."""
-    await _send(store, conn, driver_of(conn), [draft])
+async def enqueue(store: Store, conn: Any, draft: Draft) -> UUID:
+    """Enqueue one job. Never suspends if the connection is a sync one.
+
+    Returns its id, or that of the job that has its unique key.
+    """
+    holders = await _send(store, conn, driver_of(conn), [draft])
+    return holders.get(draft.id, draft.id)
 
 
 async def enqueue_many(
     store: Store, conn: Any, drafts: Iterable[Draft] | AsyncIterable[Draft]
-) -> int:
-    """Enqueue a stream of jobs, one statement per batch; returns the count."""
+) -> Added:
+    """Enqueue a stream of jobs, one statement per batch."""
     driver = driver_of(conn)
     count = 0
+    holders: dict[UUID, UUID] = {}
     async for batch in _batches(drafts):
-        await _send(store, conn, driver, batch)
+        holders |= await _send(store, conn, driver, batch)
         count += len(batch)
-    return count
+    return Added(count - len(holders), holders)
 
 
 async def _batches(
@@ -129,14 +141,19 @@ async def _each(
             yield check_draft(draft)
 
 
-async def _send(store: Store, conn: Any, driver: Driver, drafts: list[Draft]) -> None:
+async def _send(store: Store, conn: Any, driver: Driver, drafts: list[Draft]) -> dict[UUID, UUID]:
+    """Enqueue a batch; returns the jobs that have the unique keys of some, by draft."""
     try:
         _check_sizes(drafts, store.payload_limit)
     except PayloadTooLarge:  # the limit may have been raised since it was read
         limit = int(await _fetch_value(conn, driver, _LIMIT, "max_payload_bytes"))
         _check_sizes(drafts, limit)
         store.payload_limit = limit
-    await _fetch_value(conn, driver, _ENQUEUE, as_json(drafts))
+    if all(draft.unique is None for draft in drafts):
+        await _fetch_value(conn, driver, _ENQUEUE, as_json(drafts))
+        return {}
+    ids = await _fetch_value(conn, driver, _ENQUEUE_UNIQUE, as_json(drafts))
+    return holders_of(drafts, msgspec.json.decode(ids, type=list[UUID]))
 
 
 def _check_sizes(drafts: list[Draft], limit: int) -> None:

@@ -17,14 +17,18 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from howdah import payload
 from howdah.errors import BadInput, HowdahError
-from howdah.job import NEVER, Draft
+from howdah.job import NEVER, Draft, Unique
 from howdah.store.store import Store
+
+if TYPE_CHECKING:
+    from howdah.store.store import Connection
 
 COPY_TIMEOUT = 7 * 24 * 3600.0  # seconds: the caller's stream may be slow
 
@@ -37,6 +41,9 @@ _AFTER_COPY = (
 )
 _DEFAULTS = "select priority, max_attempts, expires is not null from howdah.type_defaults($1)"
 _ENQUEUE_LATER = "select count(*) from howdah.enqueue_many($1)"
+_ENQUEUE_UNIQUE = (
+    "select id from howdah.enqueue_many($1) with ordinality as job (id, nth) order by nth"
+)
 
 BATCH = 1000  # drafts per statement
 BATCH_CHARACTERS = 8 * 1024 * 1024  # of payload; jsonb holds no array above 256 MiB
@@ -61,9 +68,19 @@ def check_size(draft: Draft, limit: int) -> None:
         payload.check_size(draft.data, f"the payload of {draft.job_type}", limit)
 
 
-async def enqueue(store: Store, draft: Draft) -> None:
+class Added(NamedTuple):
+    """What became of a stream: how many jobs were added, and who had the unique keys of others."""
+
+    added: int
+    holders: dict[UUID, UUID]  # by the id of the draft: the job that has its key
+
+
+async def enqueue(store: Store, draft: Draft) -> UUID:
+    """Enqueue one job; returns its id, or that of the job that has its unique key."""
     async with store.acquire() as connection:
         check_size(draft, store.payload_limit)
+        if draft.unique is not None:
+            return await connection.fetchval(_ENQUEUE_UNIQUE, as_json([draft]))
         statement, more = _statement(draft)
         await connection.execute(
             statement,
@@ -76,6 +93,7 @@ async def enqueue(store: Store, draft: Draft) -> None:
             draft.delay,
             *more,
         )
+    return draft.id
 
 
 def _statement(draft: Draft) -> tuple[str, tuple[object, ...]]:
@@ -85,7 +103,7 @@ def _statement(draft: Draft) -> tuple[str, tuple[object, ...]]:
     return (_ENQUEUE, ()) if draft.trace is None else (_ENQUEUE_TRACED, (draft.trace,))
 
 
-async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> int:
+async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Draft]) -> Added:
     """Stream drafts into the database in one transaction: all of them or none."""
     stream = _DraftStream(drafts, traced=store.tracing is not None)
     try:
@@ -94,7 +112,7 @@ async def enqueue_many(store: Store, drafts: Iterable[Draft] | AsyncIterable[Dra
         if stream.error is not None:  # the caller's stream raised it, not the database
             raise stream.error from None
         raise
-    return stream.count
+    return Added(stream.count - len(stream.holders), stream.holders)
 
 
 async def _write(store: Store, stream: _DraftStream) -> None:
@@ -112,7 +130,7 @@ async def _write(store: Store, stream: _DraftStream) -> None:
                 row = (await connection.fetch(_DEFAULTS, name))[0]
                 stream.defaults[name] = (row[0], row[1], row[2])
             if later := stream.take_later():
-                await connection.fetchval(_ENQUEUE_LATER, as_json(later))
+                await _write_later(connection, stream, later)
         if stream.lowest_id is not None:
             await connection.fetchval(
                 _AFTER_COPY,
@@ -123,15 +141,28 @@ async def _write(store: Store, stream: _DraftStream) -> None:
             )
 
 
+async def _write_later(connection: Connection, stream: _DraftStream, later: list[Draft]) -> None:
+    if all(draft.unique is None for draft in later):
+        await connection.fetchval(_ENQUEUE_LATER, as_json(later))
+        return
+    rows = await connection.fetch(_ENQUEUE_UNIQUE, as_json(later))
+    stream.holders.update(holders_of(later, [row[0] for row in rows]))
+
+
+def holders_of(drafts: Sequence[Draft], ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """Return the jobs that have the keys of drafts, by the ids of the drafts."""
+    return {draft.id: id for draft, id in zip(drafts, ids, strict=True) if draft.id != id}
+
+
 _Record = tuple[object, ...]
 
 
 class _DraftStream:
     """Turns drafts into records for COPY, and gathers what the statements after COPY need.
 
-    COPY takes jobs that are ready at once. Drafts with a time are collected in batches and
-    enqueued by a call. COPY stops at a draft whose priority or max_attempts are those of its
-    type, until these are read.
+    COPY takes jobs that are ready at once. Drafts with a time or a unique key are collected in
+    batches and enqueued by a call. COPY stops at a draft whose priority or max_attempts are those
+    of its type, until these are read.
     """
 
     def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft], *, traced: bool) -> None:
@@ -141,12 +172,13 @@ class _DraftStream:
         self.ended = False
         self.error: Exception | None = None  # what the caller's stream raised
         self.count = 0
+        self.holders: dict[UUID, UUID] = {}  # by draft: the job that has its unique key
         # the next four are about the copied drafts only
         self.ready_types: set[str] = set()
         self.lowest_id: UUID | None = None
         self.highest_id: UUID | None = None
         self.max_attempts = 0
-        self._later: list[Draft] = []  # drafts with a time
+        self._later: list[Draft] = []  # drafts with a time or a unique key
         self._later_size = 0
         # by type: priority, max_attempts, and whether its jobs expire
         self.defaults: dict[str, tuple[int, int, bool]] = {}
@@ -210,7 +242,12 @@ class _DraftStream:
         """Check a draft; set it aside if it has a time, or if it needs defaults not yet read."""
         check_size(check_draft(draft), self.limit)
         self.count += 1
-        if draft.delay is None and draft.run_at is None and draft.expires_at is None:
+        if (
+            draft.delay is None
+            and draft.run_at is None
+            and draft.expires_at is None
+            and draft.unique is None
+        ):
             never = draft.expires is NEVER
             if never and draft.priority is not None and draft.max_attempts is not None:
                 return True
@@ -246,6 +283,18 @@ class _DraftStream:
         return (*record, draft.trace) if self.traced else record
 
 
+_NOT_UNIQUE: dict[str, object] = {}
+
+
+def _unique_fields(unique: Unique) -> dict[str, object]:
+    return {
+        "unique_key": True if unique.key is None else unique.key,
+        "unique_until": unique.until,
+        "unique_for": unique.held_for,
+        "on_conflict": unique.on_conflict,
+    }
+
+
 def as_json(drafts: list[Draft]) -> str:
     """Write drafts as the argument of howdah.enqueue_many."""
     return msgspec.json.encode(
@@ -261,6 +310,7 @@ def as_json(drafts: list[Draft]) -> str:
                 "trace": draft.trace,
                 "expires_at": "infinity" if draft.expires is NEVER else draft.expires_at,
                 "expires": None if draft.expires is NEVER else draft.expires,
+                **(_NOT_UNIQUE if draft.unique is None else _unique_fields(draft.unique)),
             }
             for draft in drafts
         ]

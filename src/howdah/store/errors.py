@@ -7,11 +7,14 @@ that do not (a worker logs them and stops).
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import asyncpg
 
 from howdah.errors import (
     BadInput,
     HowdahError,
+    JobExists,
     NotAllowed,
     PayloadTooLarge,
     ReadOnly,
@@ -87,6 +90,8 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
         return PayloadTooLarge(_with_hint(error, message))
     if state == "HW002":
         return BadInput(_with_hint(error, message))
+    if state == "HW007" and error.detail:
+        return JobExists(_with_hint(error, message), UUID(error.detail))
     if (script_error := from_install_script(error)) is not None:
         return script_error
     if state == "23505" and error.constraint_name == "jobs_live_pkey":

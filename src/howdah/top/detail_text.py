@@ -75,6 +75,7 @@ def job(history: JobHistory) -> Group:
     )
     builder.fact("priority", priority(shown.priority))
     builder.fact("attempts", f"{shown.attempts} of {shown.max_attempts}")
+    builder.fact("unique key", shown.unique_key)
     if shown.expires_at is not None:
         builder.fact("expires", instant(shown.expires_at))
     builder.fact("worker", shown.worker_id)

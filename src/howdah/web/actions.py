@@ -18,7 +18,7 @@ from howdah import enqueue as drafts
 from howdah import payload
 from howdah.client.queue import Queue
 from howdah.errors import BadInput
-from howdah.job import Draft
+from howdah.job import Draft, Unique
 from howdah.states import State
 from howdah.store import steer
 from howdah.text.wording import jobs
@@ -97,8 +97,9 @@ async def enqueue(
     delay: timedelta | None = None,
     max_attempts: int | None = None,
     expires: timedelta | None = None,
-) -> UUID:
-    """Enqueue a job by the name of its type; returns its id.
+    unique: Unique | None = None,
+) -> tuple[UUID, bool]:
+    """Enqueue a job by the name of its type; returns its id, and whether it existed before.
 
     A number with more digits than a float can hold is a Decimal, so it keeps them.
     """
@@ -113,9 +114,11 @@ async def enqueue(
         "expires": expires,
     }
     draft = _draft(context.queue, job_type, data, options)
-    await context.queue.enqueue_many([draft])
-    context.audit(who, "enqueue", str(draft.id), job_type=job_type)
-    return draft.id
+    if unique is not None:
+        draft = msgspec.structs.replace(draft, unique=unique)
+    (handle,) = await context.queue.enqueue_many([draft], returning="handles")
+    context.audit(who, "enqueue", str(handle.id), job_type=job_type)
+    return handle.id, handle.existed
 
 
 def _draft(queue: Queue, job_type: str, data: dict[str, Any], options: dict[str, Any]) -> Draft:

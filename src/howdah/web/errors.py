@@ -10,6 +10,7 @@ from howdah.checks.queue_names import UnknownQueue
 from howdah.errors import (
     BadInput,
     HowdahError,
+    JobExists,
     JobNotFound,
     NotAllowed,
     ReadOnly,
@@ -49,7 +50,7 @@ def status_of(error: HowdahError) -> int:
             return 403
         case JobNotFound():
             return 404
-        case ReadOnly():
+        case ReadOnly() | JobExists():
             return 409
         case TookTooLong() | Unreachable() | SchemaError():
             return 503

@@ -25,6 +25,11 @@ def redacted(value: Any, keys: frozenset[str]) -> Any:
         return MARK
 
 
+def hidden_key(key: str | None, keys: frozenset[str]) -> str | None:
+    """Return a unique key; hidden where keys are redacted: it may be made of their values."""
+    return MARK if key is not None and keys else key
+
+
 def _searched(value: Any, keys: frozenset[str]) -> Any:
     if isinstance(value, dict):
         return {

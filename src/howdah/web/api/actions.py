@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from howdah import observe
 from howdah.errors import JobNotFound
+from howdah.job import OnConflict, Unique
 from howdah.observe import Count
 from howdah.web import actions, bulk
 from howdah.web.actions import Action
@@ -57,9 +58,10 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Enqueued(msgspec.Struct, frozen=True):
-    """The new job."""
+    """The job, and whether it existed before and has the unique key."""
 
     id: UUID
+    existed: bool
 
 
 class BulkStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +96,24 @@ class NewPriorityOfJobs(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     priority: Priority
 
 
+class UniqueKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A unique key, and how long the job has it."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=200, pattern="^[^\\u0000]*$")]
+    until: Annotated[
+        Literal["started", "ended"] | Annotated[float, Meta(ge=0.001, le=THOUSAND_YEARS)],
+        Meta(description="Until it has started or ended, or so many seconds."),
+    ] = "ended"
+    on_conflict: Annotated[
+        OnConflict, Meta(description="What to do with the job that has the key.")
+    ] = "existing"
+
+    def unique(self) -> Unique:
+        if isinstance(self.until, str):
+            return Unique(self.key, self.until, None, self.on_conflict)
+        return Unique(self.key, None, timedelta(seconds=self.until), self.on_conflict)
+
+
 class NewJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job to enqueue."""
 
@@ -113,6 +133,10 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 description="Seconds after it is due: cancelled if not started by then.",
             ),
         ]
+        | UnsetType
+    ) = UNSET
+    unique: (
+        Annotated[UniqueKey, Meta(description="At most one job of the type has this key.")]
         | UnsetType
     ) = UNSET
 
@@ -145,11 +169,14 @@ class NewPriorityOfMatching(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     priority: Priority
 
 
-@endpoints.post("/jobs", status=201)
+@endpoints.post("/jobs", status=201, also=(409,))
 async def enqueue(context: DashboardContext, who: str, body: NewJob) -> Enqueued:
-    """Enqueue a job by the name of its type."""
+    """Enqueue a job by the name of its type.
+
+    If a job has its unique key, the answer is that job, with `existed` true.
+    """
     return Enqueued(
-        await actions.enqueue(
+        *await actions.enqueue(
             context,
             who,
             body.job_type,
@@ -158,6 +185,7 @@ async def enqueue(context: DashboardContext, who: str, body: NewJob) -> Enqueued
             delay=timedelta(seconds=body.delay) if body.delay else None,
             max_attempts=None if body.max_attempts is UNSET else body.max_attempts,
             expires=None if body.expires is UNSET else timedelta(seconds=body.expires),
+            unique=None if body.unique is UNSET else body.unique.unique(),
         )
     )
 

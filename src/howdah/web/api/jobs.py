@@ -16,7 +16,7 @@ from howdah.web.api.endpoint import Endpoints
 from howdah.web.api.filters import MAX_INT4, JobFilter, JobPageQuery
 from howdah.web.api.json_encoding import redacted_json
 from howdah.web.context import DashboardContext
-from howdah.web.redact import redacted
+from howdah.web.redact import hidden_key, redacted
 
 endpoints: Endpoints = Endpoints()
 
@@ -26,6 +26,7 @@ AnyJson = Annotated[Raw, Meta(description="Any JSON; numbers keep all their digi
 class JobDetail(Summary, frozen=True, kw_only=True):
     """A job with its payload, result and errors."""
 
+    unique_key: str | None  # hidden where keys of payloads are redacted: it may be made of them
     data: AnyJson
     result: AnyJson
     errors: list[Any]  # one per failed attempt
@@ -103,6 +104,7 @@ async def job(context: DashboardContext, id: UUID) -> JobHistory:
     )
     fields = {name: getattr(history.job, name) for name in JobDetail.__struct_fields__}
     fields |= {"data": redacted_json(text.data, keys), "result": redacted_json(text.result, keys)}
+    fields["unique_key"] = hidden_key(history.job.unique_key, keys)
     fields["errors"] = redacted(history.job.errors, keys)
     return JobHistory(
         job=JobDetail(**fields),

@@ -26,7 +26,7 @@ from howdah.web.filter_form import InvalidValue
 from howdah.web.last_frame import last_frame
 from howdah.web.page import PageRoute
 from howdah.web.pages.jobs import priority_for
-from howdah.web.redact import redacted
+from howdah.web.redact import hidden_key, redacted
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
@@ -54,6 +54,7 @@ async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
         "now": history.at,
         "history": history,
         "job": job,
+        "unique_key": hidden_key(job.unique_key, context.settings.redact),
         "why": why,
         "bar": timeline.bar(history.spans, history.at),
         "spans": [

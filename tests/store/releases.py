@@ -21,7 +21,7 @@ import pytest
 from bench.quick.commits import NoCommit, choose, extract
 from tests.support.processes import ROOT
 
-STAND_IN = "29b976addc"
+STAND_IN = "fed9328308"
 NO_RELEASE = "NO EARLIER RELEASE: no tag v… is an ancestor, so no upgrade from a release was tested"
 
 

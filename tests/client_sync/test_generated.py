@@ -113,6 +113,7 @@ def test_a_new_verb_makes_the_file_out_of_date_and_is_generated(tmp_path: Path) 
     assert (
         "    def polish(self, shine: int = 3) -> SyncHandle[str]:\n"
         '        """Polish."""\n'
-        "        return SyncHandle(portal.run(self._bridge.queue.polish(shine)).id, self._bridge)\n"
+        "        handle = portal.run(self._bridge.queue.polish(shine))\n"
+        "        return SyncHandle(handle.id, self._bridge, handle.existed)\n"
     ) in written
     assert run_generator(root, "--check").returncode == 0

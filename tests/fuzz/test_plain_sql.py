@@ -70,10 +70,13 @@ EDGES: dict[str, list[str]] = {
     "last_error": TEXTS,
     "run_at": INSTANTS,
     "ready_at": INSTANTS,
+    "expires_at": INSTANTS,
     "result": DOCUMENTS,
     "errors": DOCUMENTS,
     "watched": ["true", "false", "maybe"],
     "trace": ["", "x", "00-" + "f" * 32 + "-" + "f" * 16 + "-01", "é" * 200, "x" * 201],
+    "unique_key": TEXTS,
+    "unique_until": ["started", "ended", "time", "soon", ""],
     "unread_since": INSTANTS,
     "finished_on": DAYS,
 }
@@ -183,7 +186,7 @@ def world(databases: Databases) -> Generator[World]:
 
 
 # Errors that refuse a value: a wrong type, a violated constraint, or a size limit.
-FOR_THE_VALUE = ("22", "23", "54", "HW001")
+FOR_THE_VALUE = ("22", "23", "54", "HW001", "HW007")
 
 
 def send(db: Database, statement: Plain) -> None:

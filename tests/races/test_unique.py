@@ -346,3 +346,21 @@ def test_a_single_statement_that_meets_a_job_does_not_keep_it_from_a_claim(race:
         db.wait_until_blocked(second)  # it was told of the job, and has not ended
         assert [claim.id for claim in db.claim("mail")] == [id]
     assert [row["id"] for row in late.result()] == [id]
+
+
+def test_two_enqueues_that_wait_for_the_same_claim_add_one_job(race: Race) -> None:
+    """Both find the key held until the claim commits, and free then."""
+    db, worker, *producers = race.db, *race.sessions
+    db.execute("delete from jobs; delete from unique_keys")
+    first = db.value(enqueue_sql("started"))
+    with worker.transaction():
+        assert [claim.id for claim in worker.claim("mail")] == [first]
+        calls = [
+            BackgroundCall(lambda session=session: session.value(enqueue_sql("started", "replace")))
+            for session in producers
+        ]
+        db.wait_until_blocked(*producers)
+    ids = {call.result() for call in calls}
+    assert len(ids) == 1
+    assert first not in ids
+    assert db.value("select count(*) from jobs") == 2

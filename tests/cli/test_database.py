@@ -23,6 +23,7 @@ def test_stats_counts_by_type_and_state(cli: Cli, jobs: SyncQueue) -> None:
     failed(jobs, "report")
     assert cli.json("stats") == {
         "jobs": {"mail": {"pending": 3}, "report": {"completed": 1, "failed": 1}},
+        "queues": {"mail": "default", "report": "default"},
         "workers": [],
     }
     table = [line.split() for line in cli.ok("stats").splitlines()]

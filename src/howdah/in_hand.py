@@ -56,6 +56,7 @@ class InHand(Generic[Running]):
         self.ended_in_threads: int = 0
         self.claiming: bool = True  # False when the worker stops: then nothing more is claimed
         self.released: bool = False  # whether jobs were released since the claim loop last asked
+        self.batches_written: int = 0  # batches of endings that were written so far
         self.broken: bool = False  # whether no ending will be written any more
         self.on_room: Callable[[], None] = lambda: None  # called when more jobs may fit
         self._has_endings = asyncio.Event()
@@ -120,6 +121,7 @@ class InHand(Generic[Running]):
 
     def written(self, verb: Verb, endings: Sequence[Ending]) -> None:
         """Note that endings were written: more jobs may fit, and released ones are in line."""
+        self.batches_written += 1
         if verb is Verb.RELEASE and any(type(ending.outcome) is Release for ending in endings):
             self.released = True
         self.on_room()

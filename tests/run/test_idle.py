@@ -14,6 +14,7 @@ from howdah.outcomes import Ending
 from howdah.settle import Settler
 from howdah.states import State, Verb
 from howdah.store import claim as store_claim
+from tests.support.waiting import eventually
 
 
 async def test_a_job_retried_while_the_last_endings_are_written_is_run_too(
@@ -36,6 +37,41 @@ async def test_a_job_retried_while_the_last_endings_are_written_is_run_too(
             raise OSError("not yet")
 
     handle = await twice.enqueue()
+    async with queue.worker() as worker:
+        await worker.run_until_idle()
+    assert (await handle.job()).status is State.COMPLETED
+
+
+async def test_a_job_retried_between_a_claim_and_its_answer_is_run_too(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim found no job; before its answer is read, the retry is written."""
+    started, may_fail = asyncio.Event(), asyncio.Event()
+    attempts: list[int] = []
+    real = store_claim.claim
+
+    @queue.job(max_attempts=2, backoff=Backoff(first=timedelta()))
+    async def twice() -> None:
+        attempts.append(1)
+        started.set()
+        if len(attempts) == 1:
+            await may_fail.wait()
+            raise OSError("not yet")
+
+    handle = await twice.enqueue()
+
+    async def in_line_again() -> bool:
+        job = await handle.job()
+        return job.status is State.PENDING and job.attempts == 1
+
+    async def answered_late(*args: Any) -> list[Any]:
+        claims = await real(*args)
+        if started.is_set() and not may_fail.is_set() and not claims:
+            may_fail.set()
+            await eventually(in_line_again)
+        return claims
+
+    monkeypatch.setattr(store_claim, "claim", answered_late)
     async with queue.worker() as worker:
         await worker.run_until_idle()
     assert (await handle.job()).status is State.COMPLETED

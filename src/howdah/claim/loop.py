@@ -198,6 +198,7 @@ class ClaimLoop:
                 if not groups:
                     continue
                 self._scanned_since = self._scanned_since or not only
+                written_before = self._in_hand.batches_written
                 enough, found = await self._claim_and_start(groups, only)
                 pause.reset()
             except HowdahError as error:
@@ -217,7 +218,7 @@ class ClaimLoop:
                 for group in groups:
                     group.rescan.start_if_due(idle=True)
                 if not only:
-                    await self._notice_idle(found)
+                    await self._notice_idle(found, written_before)
                 # while a rescan is still to come, a long poll is too long
                 only = await self._wakeup.wait(None if self._rescans_found_nothing else RESCAN_WAIT)
 
@@ -305,16 +306,21 @@ class ClaimLoop:
             self._measures.claimed(claims[0].claimed_at, sent)
         return claims, took
 
-    async def _notice_idle(self, found: bool) -> None:
-        """Set `idle` if there is nothing left to do."""
+    async def _notice_idle(self, found: bool, written_before: int) -> None:
+        """Set `idle` if there is nothing left to do.
+
+        `written_before` is how many batches of endings had been written when the claim began. An
+        ending that was written since then may have put a job back in line, and the claim has
+        not seen it.
+        """
         if not self._rescans_found_nothing or self._left_out or not self._scanned_since:
             return
         in_hand = self._in_hand
         if not found and not in_hand.running and not in_hand.has_ready:
             unwritten = bool(in_hand.unwritten_leases())
             await in_hand.wait_until_written()
-            if unwritten:
-                self.wake()  # an ending that was written may have put a job back in line
+            if unwritten or in_hand.batches_written != written_before:
+                self.wake()
             elif not in_hand.running and not in_hand.has_ready:
                 self.idle.set()
 

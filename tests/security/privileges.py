@@ -16,10 +16,15 @@ _no_role: set[str] = set()
 
 FUNCTIONS: dict[str, set[str]] = {
     # enqueue
-    "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)": _enqueuers,
+    "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text"
+    ",text)": _enqueuers,
+    "enqueue_limited(text,jsonb,integer,timestamp with time zone,integer,uuid,text,text"
+    ",boolean)": _enqueuers,
+    "limit_copied(uuid,uuid,text[])": _enqueuers,
+    "is_limited(text)": _enqueuers,
     "enqueue_many(jsonb)": _enqueuers,
     "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
-    ",text)": _enqueuers,
+    ",text,text)": _enqueuers,
     "async_commit()": _enqueuers,
     "wait_for_disk()": _enqueuers,
     "has_idle_worker()": _enqueuers,
@@ -61,10 +66,25 @@ FUNCTIONS: dict[str, set[str]] = {
     "append_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone"
     ",boolean)": _worker,
     "lost_in_a_row(jsonb)": _worker,
+    # admit
+    "admit(text,integer,text)": _worker,
+    "first_admission(text,text,boolean)": _worker,
+    "is_ordered(text)": _worker,
+    "next_in_order(text,text)": _worker,
+    "notify_admission()": _worker,
+    "request_look(text,text,text)": _worker,
+    "waiting_keys(text,text,integer)": _worker,
+    "waiting_limits(text)": _worker,
+    "refuse_key(text)": _worker,
+    "set_limit(text,integer,integer,interval,integer,boolean,text,jsonb)": _worker,
+    "remove_limit(text)": _worker,
+    "set_type_limit(text,integer,boolean,text,text,jsonb)": _worker,
+    "clear_type_limit(text)": _worker,
+    "register_limits(text,jsonb,jsonb)": _worker,
     # upkeep, observe
     "upkeep(interval,text)": _worker,
     "promote(integer)": _worker,
-    "promote_due(text)": _worker,
+    "promote_due(text,text)": _worker,
     "next_due_in()": _worker,
     "notify_due(timestamp with time zone)": _worker,
     "recover_stale_jobs(interval)": _worker,
@@ -106,19 +126,28 @@ FUNCTIONS: dict[str, set[str]] = {
     "lock_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
     # internal to recover
     "enter_held(text[],interval)": _no_role,
+    # internal to the settling verbs, to enqueue and to admit
+    "hand_over(howdah.freed_slot[])": _no_role,
+    "limit_new(uuid[])": _no_role,
+    "admit_keys(text[],text[])": _no_role,
+    "admit_limit(text,timestamp with time zone)": _no_role,
+    "apply_type_limit(text)": _no_role,
     # triggers: PostgreSQL lets no role call them
     "take_plain_insert()": _worker,
     "take_plain_update()": _worker,
     "take_plain_revival()": _worker,
     "take_plain_delete()": _worker,
     "notify_plain_update()": _worker,
+    "refuse_new_key()": _worker,
 }
 
 # Called with CALL, not with SELECT.
-PROCEDURES = {"enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text)"}
+PROCEDURES = {
+    "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text,text)"
+}
 
 # Columns that a producer may write, and that a worker may change by plain SQL.
-ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "trace"}
+ENQUEUED = {"id", "job_type", "priority", "data", "max_attempts", "run_at", "trace", "key"}
 SETTLED = {
     *("status", "progress", "current_stage", "worker_id", "claimed_at", "started_at"),
     *("completed_at", "last_error", "run_at", "priority"),
@@ -134,7 +163,10 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
     },
     "jobs_live": {
         "select": {WORKER: ALL, OBSERVER: ALL},
-        "insert": {PRODUCER: ENQUEUED - {"run_at"}, WORKER: ENQUEUED - {"run_at"}},
+        "insert": {
+            PRODUCER: ENQUEUED - {"run_at", "key"},
+            WORKER: ENQUEUED - {"run_at", "key"},
+        },
     },
     "installed": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
     "job_types": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
@@ -145,6 +177,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             *("job_events", "job_events_unprepared", "job_events_DAY"),
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
             *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
+            *("limits", "type_limits", "rate_states", "admission_requests"),
         )
     },
 }
@@ -152,6 +185,8 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
 SEQUENCES: dict[str, dict[str, set[str]]] = {
     "id_counter": {"usage": _enqueuers},
     "waits_for_disk": {},
+    "arrivals": {},
+    "next_look_by": {},
 }
 
 # Every role may use a domain: it only checks a value.

@@ -39,15 +39,18 @@ FUNCTIONS_OF_A_PRODUCER = {
     "option",
     *("enqueue_now", "has_idle_worker", "notify_workers", "async_commit", "wait_for_disk"),
     *("is_new_id", "payload_fits", "refuse_max_attempts", "refuse_used_ids"),
-    "type_defaults",
+    *("type_defaults", "is_limited", "limit_copied", "enqueue_limited"),
 }
 FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),
     *("measured", "measured_by_minute", "lane_counts", "held_counts", "scheduled_counts"),
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
 }
-# internal functions: `finish` checks no lease; the others are parts of claim
-FUNCTIONS_OF_NO_ROLE = {"enter_held", "finish", "lock_best", "peek_best"}
+# internal functions: `finish` checks no lease; the others are parts of claim, recover and admit
+FUNCTIONS_OF_NO_ROLE = {
+    *("enter_held", "finish", "lock_best", "peek_best"),
+    *("hand_over", "limit_new", "admit_keys", "admit_limit", "apply_type_limit"),
+}
 
 
 def may_call(role: str, function: str) -> bool:
@@ -125,7 +128,8 @@ def test_a_role_can_use_only_the_tables_that_it_needs(roles: Roles, role: str) -
     relations = roles.owner.rows(
         "select relname as name, (select attname from pg_attribute where attrelid = c.oid "
         "and attnum > 0 and attname in ('status', 'id', 'name', 'verb', 'day', 'one', "
-        "'requested_at', 'done_at') order by attname = 'status' desc limit 1) as column, "
+        "'requested_at', 'done_at', 'limited_by') "
+        "order by attname = 'status' desc limit 1) as column, "
         "exists (select from pg_attribute where attrelid = c.oid and attname = 'job_type') "
         "as has_type from pg_class as c "
         "where relnamespace = 'howdah'::regnamespace and relkind in ('r', 'p', 'v') order by 1"

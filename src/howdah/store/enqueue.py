@@ -32,7 +32,8 @@ _ENQUEUE = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7)"
 _ENQUEUE_TRACED = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8)"
 _COLUMNS = ("id", "job_type", "data", "priority", "max_attempts")
 _AFTER_COPY = (
-    "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), howdah.wake($4)"
+    "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), "
+    "howdah.limit_copied($1, $2, $4), howdah.wake($4)"
 )
 _DEFAULTS = "select priority, max_attempts from howdah.type_defaults($1)"
 _ENQUEUE_LATER = "select count(*) from howdah.enqueue_many($1)"

@@ -7,6 +7,7 @@
 --   p_id     null: made here. A caller that makes it knows it before the commit. The id of a job that
 --            is kept is refused: live (23505) or ended (HW002)
 --   p_trace  a W3C traceparent, so that the run joins the trace of the request
+--   p_key    the concurrency key: what must not run at the same time, or in another order; see 35_admit
 --   returns  the job's id
 --
 -- Locks nothing. Wakes idle workers that know the type, or notifies them that a job waits, when the transaction commits.
@@ -19,7 +20,8 @@ create or replace function howdah.enqueue(
     p_max_attempts  int          default null,
     p_id            uuid         default null,
     p_delay         interval     default null,
-    p_trace         text         default null
+    p_trace         text         default null,
+    p_key           text         default null
 ) returns uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -28,6 +30,7 @@ declare
     v_id     uuid        := p_id;
     v_run_at timestamptz := p_run_at;
     v_ready  bool        := true;
+    v_limited bool;
 begin
     -- one step per option: a usual job skips the expressions that it does not need
     if p_id is null then
@@ -40,11 +43,20 @@ begin
         v_ready := v_run_at <= howdah.clock();
     end if;
     if p_priority is null or p_max_attempts is null then
-        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts)
-        into p_priority, p_max_attempts from howdah.type_defaults(p_job_type) as d;
+        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts), d.limited
+        into p_priority, p_max_attempts, v_limited from howdah.type_defaults(p_job_type) as d;
+    else
+        v_limited := exists (select from howdah.type_limits as r where r.job_type = p_job_type);
     end if;
     if p_max_attempts > 3 then  -- the least that the limit can be
         perform howdah.refuse_max_attempts(p_max_attempts);
+    end if;
+    if v_limited or p_key is not null then
+        perform howdah.enqueue_limited(p_job_type, p_data, p_priority, v_run_at, p_max_attempts, v_id, p_trace, p_key);
+        if p_id is not null then
+            perform howdah.refuse_used_ids(array[p_id]);
+        end if;
+        return v_id;
     end if;
     insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at)
     values (v_id, p_job_type, p_data, p_priority, v_run_at, p_max_attempts, p_trace, case when v_ready then now() end);

@@ -20,6 +20,7 @@ declare
     v_due    timestamptz;  -- when the first delayed one is due
     v_given  uuid[];  -- the ids that the caller made
     v_most   int;     -- attempts that one of them asks for
+    v_limited uuid[]; -- those that have a key, or whose type has a rule
 begin
     if jsonb_typeof(p_jobs) is distinct from 'array' then
         raise exception using errcode = '22023', message = 'p_jobs must be a JSON array of objects';
@@ -32,14 +33,14 @@ begin
                    as priority,
                coalesce(d.max_attempts, (select t.max_attempts from howdah.job_types as t where t.name = d.job_type), 3)
                    as max_attempts,
-               coalesce(v_now + d.delay, d.run_at) as run_at, d.trace, d.nth, d.id as given_id
+               coalesce(v_now + d.delay, d.run_at) as run_at, d.trace, d.key, d.nth, d.id as given_id
         from rows from (jsonb_to_recordset(p_jobs) as (
                  id uuid, job_type text, data jsonb, priority int, run_at timestamptz,
-                 max_attempts int, delay interval, trace text))
-             with ordinality as d (id, job_type, data, priority, run_at, max_attempts, delay, trace, nth)
+                 max_attempts int, delay interval, trace text, key text))
+             with ordinality as d (id, job_type, data, priority, run_at, max_attempts, delay, trace, key, nth)
     ), inserted as (
-        insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at)
-        select id, job_type, data, priority, run_at, max_attempts, trace,
+        insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, key, ready_at)
+        select id, job_type, data, priority, run_at, max_attempts, trace, key,
                case when run_at > v_now then null else now() end
         from drafts order by nth
         returning job_type, ready_at, run_at
@@ -48,14 +49,19 @@ begin
            (select array_agg(distinct job_type) from inserted where ready_at is not null),
            (select min(run_at) from inserted where ready_at is null),
            (select array_agg(given_id) from drafts where given_id is not null),
-           (select max(max_attempts) from drafts)
-    into v_ids, v_types, v_due, v_given, v_most;
+           (select max(max_attempts) from drafts),
+           (select array_agg(d.id order by d.nth) from drafts as d
+            where d.key is not null or exists (select from howdah.type_limits as r where r.job_type = d.job_type))
+    into v_ids, v_types, v_due, v_given, v_most, v_limited;
 
     if v_given is not null then
         perform howdah.refuse_used_ids(v_given);
     end if;
     if v_most > 3 then  -- the least that the limit can be
         perform howdah.refuse_max_attempts(v_most);
+    end if;
+    if v_limited is not null then
+        perform howdah.limit_new(v_limited);
     end if;
     if v_types is not null then
         perform howdah.wake(v_types);

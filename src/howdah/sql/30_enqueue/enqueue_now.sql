@@ -17,7 +17,8 @@ create or replace procedure howdah.enqueue_now(
     p_max_attempts  int,
     p_id            uuid,
     p_delay         interval,
-    p_trace         text  default null
+    p_trace         text  default null,
+    p_key           text  default null
 )
 language plpgsql
 as $$
@@ -26,28 +27,39 @@ as $$
 declare
     v_at_once bool := p_run_at is null and p_delay is null;
     v_wakes   bool := v_at_once and howdah.has_idle_worker();
+    v_limited bool;
 begin
     -- A usual job is inserted here, as enqueue would do: on an idle system that call is a tenth of the time. Its
     -- id was made within the last minute, so it is not searched among the ended jobs: that takes as long as
     -- the INSERT, and clients make a new id for every call.
     if v_at_once and howdah.is_new_id(p_id, 60) then
         if p_priority is null or p_max_attempts is null then
-            select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts)
-            into p_priority, p_max_attempts from howdah.type_defaults(p_job_type) as d;
+            select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts), d.limited
+            into p_priority, p_max_attempts, v_limited from howdah.type_defaults(p_job_type) as d;
+        else
+            v_limited := howdah.is_limited(p_job_type);
         end if;
         if p_max_attempts operator(pg_catalog.>) 3 then
             perform howdah.refuse_max_attempts(p_max_attempts);
         end if;
-        insert into howdah.jobs_live (id, job_type, data, priority, max_attempts, trace)
-        values (p_id, p_job_type, p_data, p_priority, p_max_attempts, p_trace);
-        if v_wakes then
-            perform howdah.async_commit(), howdah.notify_workers(array[p_job_type]);
+        if v_limited or p_key is not null then
+            -- the job is admitted here only when the commit does not wait for the disk: see admit_new
+            perform howdah.enqueue_limited(p_job_type, p_data, p_priority, null, p_max_attempts, p_id, p_trace, p_key, v_wakes);
+            if v_wakes then
+                perform howdah.async_commit();
+            end if;
+        else
+            insert into howdah.jobs_live (id, job_type, data, priority, max_attempts, trace)
+            values (p_id, p_job_type, p_data, p_priority, p_max_attempts, p_trace);
+            if v_wakes then
+                perform howdah.async_commit(), howdah.notify_workers(array[p_job_type]);
+            end if;
         end if;
     else
         if v_wakes then
             perform howdah.async_commit();
         end if;
-        perform howdah.enqueue(p_job_type, p_data, p_priority, p_run_at, p_max_attempts, p_id, p_delay, p_trace);
+        perform howdah.enqueue(p_job_type, p_data, p_priority, p_run_at, p_max_attempts, p_id, p_delay, p_trace, p_key);
     end if;
     if v_wakes then
         commit;

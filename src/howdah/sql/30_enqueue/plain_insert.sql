@@ -4,7 +4,7 @@
 -- any other. After the statement this trigger reads the rows once, as a set, and does
 -- what the enqueue functions do for theirs (those write to jobs_live directly and
 -- do not fire it). It refuses a row whose status and worker_id contradict each other, and an id that is used again. It
--- takes jobs that are not due out of the line, sets ready_at to an earlier created_at, enters jobs that were inserted as
+-- takes jobs that are not due, or that need a slot, out of the line, sets ready_at to an earlier created_at, enters jobs that were inserted as
 -- claimed in jobs_held, counts jobs that were inserted as finished, and wakes idle workers.
 --
 -- Where the type has registered other defaults, a priority of 100 and a max_attempts of 3 count as not set: a
@@ -15,7 +15,8 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_types text[];
+    v_types   text[];
+    v_limited uuid[];
 begin
     perform howdah.refuse_used_ids(array(
         select id from inserted where status in ('pending', 'claimed', 'running')));
@@ -44,6 +45,16 @@ begin
         from inserted as i join howdah.job_types as t on t.name = i.job_type
         where i.status = 'pending' and j.id = any (array[i.id])
           and ((i.priority = 100 and t.priority <> 100) or (i.max_attempts = 3 and t.max_attempts <> 3));
+    end if;
+
+    if exists (select from inserted where key is not null) or exists (select from howdah.type_limits) then
+        select array_agg(i.id order by i.nth) into v_limited
+        from (select *, row_number() over () as nth from inserted) as i
+        where i.status in ('pending', 'claimed', 'running')
+          and (i.key is not null or exists (select from howdah.type_limits as r where r.job_type = i.job_type));
+        if v_limited is not null then
+            perform howdah.limit_new(v_limited);
+        end if;
     end if;
 
     insert into howdah.finished_counts (day, job_type, status, jobs)

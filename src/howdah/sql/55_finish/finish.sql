@@ -14,8 +14,8 @@
 --   p_lost                           true: their worker went silent
 --   returns                          the ids this call moved; a missing id was stale
 --
--- Locks the rows in id order, so two batches may wait for each other but never deadlock.
--- Wakes those who follow these jobs, and nobody else.
+-- Locks the rows in id order, so two batches may wait for each other but never deadlock. Slots of keys and limits go to the
+-- next jobs: see hand_over. Wakes those who follow these jobs, and those whom hand_over wakes.
 
 create or replace function howdah.finish(
     p_status      text,
@@ -46,6 +46,7 @@ declare
     v_today    date              := howdah.today();
     v_moved    uuid[];
     v_watched  uuid[];
+    v_slots    howdah.freed_slot[];
 begin
     with leases as (
         select l.* from unnest(p_ids, p_attempts, p_errors, p_tracebacks, p_results, p_began_ago)
@@ -63,7 +64,7 @@ begin
         insert into howdah.jobs_finished (
             id, job_type, priority, status, data, progress, current_stage, events_count, worker_id,
             claimed_at, created_at, started_at, completed_at, attempts, max_attempts, last_error,
-            run_at, ready_at, result, errors, trace, finished_on)
+            run_at, ready_at, result, errors, trace, finished_on, key)
         select id, job_type, priority, v_status, data,
                case v_status when 'completed' then v_all else progress end,
                current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
@@ -71,14 +72,19 @@ begin
                case when error_ is null then last_error else left(error_, 10000)::howdah.long_text end, run_at, null, result_,
                case when error_ is null or worker_id is null then errors
                     else howdah.append_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now, p_lost) end,
-               trace, v_today
+               trace, v_today, key
         from ended
     ), counted as (
         insert into howdah.finished_counts (day, job_type, status, jobs)
         select v_today, job_type, p_status, count(*) from ended group by job_type
     )
-    select array_agg(id), array_agg(id) filter (where watched or (not p_fenced and worker_id is not null))
-    into v_moved, v_watched from ended;
+    select array_agg(id), array_agg(id) filter (where watched or (not p_fenced and worker_id is not null)),
+           array_agg(row(job_type, key, case admission when 'admitted' then limited_by end, claimed_at)::howdah.freed_slot)
+               filter (where admission < 'slot')
+    into v_moved, v_watched, v_slots from ended;
+    if v_slots is not null then
+        perform howdah.hand_over(v_slots);
+    end if;
     perform howdah.notify_followers(v_watched);
     return query select unnest(v_moved);
 end;

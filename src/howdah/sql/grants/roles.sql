@@ -18,7 +18,9 @@ grant select on howdah.job_types to howdah_producer, howdah_worker, howdah_obser
 
 -- A producer enqueues, by function, by plain INSERT or by COPY, and reads nothing back.
 grant execute on function
-    howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text),
+    howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text, text),
+    howdah.enqueue_limited(text, jsonb, int, timestamptz, int, uuid, text, text, bool),
+    howdah.limit_copied(uuid, uuid, text[]), howdah.is_limited(text),
     howdah.enqueue_many(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
     howdah.has_idle_worker(), howdah.notify_workers(text[]), howdah.async_commit(), howdah.wait_for_disk(),
@@ -26,10 +28,10 @@ grant execute on function
     howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[]), howdah.type_defaults(text)
     to howdah_producer, howdah_worker;
 grant execute on procedure
-    howdah.enqueue_now(text, jsonb, int, timestamptz, int, uuid, interval, text)
+    howdah.enqueue_now(text, jsonb, int, timestamptz, int, uuid, interval, text, text)
     to howdah_producer, howdah_worker;
 grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
-grant insert (id, job_type, priority, data, max_attempts, run_at, trace)
+grant insert (id, job_type, priority, data, max_attempts, run_at, trace, key)
     on howdah.jobs to howdah_producer, howdah_worker;
 -- A row written directly to jobs_live is in line at once: no trigger checks whether it is due.
 grant insert (id, job_type, priority, data, max_attempts, trace)
@@ -51,7 +53,8 @@ grant execute on all routines in schema howdah to howdah_worker;
 revoke execute on function
     howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool),
     howdah.lock_best(int, howdah.line_range[], timestamptz), howdah.peek_best(int, howdah.line_range[], timestamptz),
-    howdah.enter_held(text[], interval)
+    howdah.enter_held(text[], interval), howdah.hand_over(howdah.freed_slot[]), howdah.limit_new(uuid[]),
+    howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text)
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority)

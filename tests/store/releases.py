@@ -21,7 +21,7 @@ import pytest
 from bench.quick.commits import NoCommit, choose, extract
 from tests.support.processes import ROOT
 
-STAND_IN = "45ee77f594"
+STAND_IN = "77fd5845d8"
 NO_RELEASE = "NO EARLIER RELEASE: no tag v… is an ancestor, so no upgrade from a release was tested"
 
 

@@ -161,8 +161,7 @@ def test_more_slots_per_key_let_jobs_in(db: Database) -> None:
     db.admit()
     assert len(db.admitted()) == 450
     db.execute("select howdah.set_type_limit('mail', 2)")
-    while db.value("select count(*) from admission_requests"):
-        db.admit()
+    db.admit_all()
     assert len(db.admitted()) == 900
 
 
@@ -192,6 +191,20 @@ def test_a_new_limit_holds_for_jobs_that_were_enqueued_before(db: Database) -> N
     db.complete(running[1:])
     db.admit()
     assert [claim.id for claim in db.claim("mail")] == jobs[2:3]
+
+
+def test_jobs_of_a_transaction_that_was_open_when_the_rule_came_follow_it(db: Database) -> None:
+    producer = db.session()
+    with producer.transaction():
+        for _ in range(3):
+            producer.enqueue("mail")
+        db.execute("select howdah.set_limit('api', 1)")
+        name_limit(db, "mail")
+        db.admit()
+    assert len(db.claim("mail", batch=1)) == 1
+    db.admit_all()
+    assert db.claim("mail") == []
+    assert len(db.admitted()) == 1
 
 
 def test_per_key_may_change(db: Database) -> None:

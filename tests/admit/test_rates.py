@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import AbstractContextManager
 from datetime import timedelta
 
 import pytest
@@ -18,6 +19,7 @@ TEN_MS = timedelta(milliseconds=10)
 def limit(db: Database, rate: int, per: timedelta, burst: int, at_once: int | None = None) -> None:
     db.execute("select howdah.set_limit('api', %s, %s, %s, %s)", at_once, rate, per, burst)
     db.execute("select howdah.set_type_limit('mail', null, false, 'api')")
+    db.admit_all()
 
 
 def claim_all(db: Database) -> list[Claimed]:
@@ -39,7 +41,7 @@ def test_a_burst_starts_at_once_and_then_one_job_per_time(db: Database) -> None:
         assert len(claim_all(db)) == 3  # what was not used beyond the burst is lost
 
 
-def frozen(db: Database):  # type: ignore[no-untyped-def]
+def frozen(db: Database) -> AbstractContextManager[None]:
     """Return a transaction: in it the clock moves only when the test moves it."""
     return db.transaction()
 

@@ -74,8 +74,7 @@ def test_a_paused_type_leaves_the_limit_to_others(db: Database) -> None:
     db.value("select howdah.pause('mail')")
     assert db.admitted() == reports
     db.complete(db.claim("report"))
-    db.admit()
-    assert db.value("select count(*) from admission_requests") == 0  # nobody looks again and again
+    db.admit_all()  # nobody looks again and again
     db.value("select howdah.resume('mail')")
     db.admit()
     assert db.admitted() == mails[:2]

@@ -75,6 +75,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "request_look(text,text,text)": _worker,
     "waiting_keys(text,text,integer)": _worker,
     "waiting_limits(text)": _worker,
+    "request_all_looks()": _no_role,
     "refuse_key(text)": _worker,
     "set_limit(text,integer,integer,interval,integer,boolean,text,jsonb)": _worker,
     "remove_limit(text)": _worker,
@@ -131,7 +132,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "limit_new(uuid[])": _no_role,
     "admit_keys(text[],text[])": _no_role,
     "admit_limit(text,timestamp with time zone)": _no_role,
-    "apply_type_limit(text)": _no_role,
+    "apply_type_limit(text,boolean)": _no_role,
     # triggers: PostgreSQL lets no role call them
     "take_plain_insert()": _worker,
     "take_plain_update()": _worker,

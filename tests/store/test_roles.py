@@ -50,6 +50,7 @@ FUNCTIONS_OF_AN_OBSERVER = {
 FUNCTIONS_OF_NO_ROLE = {
     *("enter_held", "finish", "lock_best", "peek_best"),
     *("hand_over", "limit_new", "admit_keys", "admit_limit", "apply_type_limit"),
+    "request_all_looks",
 }
 
 

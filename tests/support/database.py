@@ -156,6 +156,16 @@ class Session:
         """Let in what may go; returns how many jobs were moved on."""
         return sum(row["admitted"] for row in self.rows("select * from howdah.admit()"))
 
+    def admit_all(self) -> None:
+        """Admit until nothing is requested."""
+        wait_until(
+            lambda: (
+                self.admit() == 0
+                and not self.value("select exists (select from admission_requests)")
+            ),
+            "nothing is requested",
+        )
+
     def admitted(self) -> list[UUID]:
         """Return the jobs that hold all their slots, in the order of enqueueing."""
         return self.column("select id from jobs where admission = 'admitted' order by arrival")

@@ -5,9 +5,9 @@
 
 create table howdah.admission_requests (
     xid         xid8  not null default pg_current_xact_id(),
-    kind        text  not null,     -- key; limit; type: all keys of a type, those after `name`
+    kind        text  not null,     -- key; limit; type: all keys of a type, those after `name`; rule: apply the rule of a type again
     job_type    text  collate "C",
-    name        text  collate "C",  -- a key, or the limited_by of jobs
+    name        text  collate "C",  -- a key, or the limited_by of jobs; rule: when all older transactions than this are over
     claimed_at  timestamptz         -- limit: when the job was claimed that has given back its slot
 ) with (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0

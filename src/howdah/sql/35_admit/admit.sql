@@ -40,6 +40,8 @@ declare
     v_after      text[];
     v_limits     text[];
     v_claimed    timestamptz[];
+    v_rules      text[];
+    v_barriers   text[];
     v_more       record;
     v_nth        int;
 begin
@@ -74,14 +76,29 @@ begin
         select a.name, max(a.claimed_at) as claimed_at from asked as a where a.kind = 'limit' group by a.name
     ), walks as (
         select a.job_type, min(a.name) as name from asked as a where a.kind = 'type' group by a.job_type
+    ), rules as (
+        select a.job_type, max(coalesce(a.name::xid8, pg_snapshot_xmax(v_now)))::text as barrier
+        from asked as a where a.kind = 'rule' group by a.job_type
     )
     select (select array_agg(k.job_type order by k.job_type, k.name) from keys as k),
            (select array_agg(k.name order by k.job_type, k.name) from keys as k),
            (select array_agg(l.name order by l.name) from limits as l),
            (select array_agg(l.claimed_at order by l.name) from limits as l),
            (select array_agg(w.job_type order by w.job_type) from walks as w),
-           (select array_agg(w.name order by w.job_type) from walks as w)
-    into v_job_types, v_keys, v_limits, v_claimed, v_walks, v_after;
+           (select array_agg(w.name order by w.job_type) from walks as w),
+           (select array_agg(r.job_type order by r.job_type) from rules as r),
+           (select array_agg(r.barrier order by r.job_type) from rules as r)
+    into v_job_types, v_keys, v_limits, v_claimed, v_walks, v_after, v_rules, v_barriers;
+
+    for v_nth in 1 .. coalesce(cardinality(v_rules), 0) loop
+        if v_barriers[v_nth]::xid8 <= pg_snapshot_xmin(v_now) then
+            perform howdah.apply_type_limit(v_rules[v_nth], p_again => false);
+            next_look := '0';
+        else
+            insert into howdah.admission_requests (kind, job_type, name) values ('rule', v_rules[v_nth], v_barriers[v_nth]);
+            next_look := least(next_look, interval '1 second');
+        end if;
+    end loop;
 
     for v_nth in 1 .. coalesce(cardinality(v_walks), 0) loop
         select array_agg(k.key) as keys into v_more from howdah.waiting_keys(v_walks[v_nth], v_after[v_nth], 200) as k (key);

@@ -46,7 +46,9 @@ begin
               and j.admission = 'admitted' and j.admission is not null
             limit v_limit.at_once + 1) as holders;
         if v_limit.counted and v_slots >= 0 and not v_limit.per_key then
-            update howdah.limits set counted = false where name = v_name;
+            -- somebody may have changed it in a transaction that is open: do not wait for that
+            update howdah.limits as l set counted = false
+            where l.ctid = any (array(select k.ctid from howdah.limits as k where k.name = v_name for update skip locked));
         end if;
         v_slots := least(v_slots, 1000);
     end if;
@@ -98,7 +100,10 @@ begin
             perform howdah.wake(v_types);
         end if;
     end if;
-    if v_limit.rate is not null then
+    if v_limit.rate is null
+       or (v_in_line + admitted = 0 and v_state.used_until <= v_now) then  -- as if it had never been used
+        delete from howdah.rate_states as s where s.limited_by = p_limited_by;
+    else
         insert into howdah.rate_states as s (limited_by, used_until, in_line)
         values (p_limited_by, v_state.used_until, v_in_line + admitted)
         on conflict (limited_by) do update set used_until = excluded.used_until, in_line = excluded.in_line

@@ -1,14 +1,18 @@
 -- apply_type_limit · let the live jobs of a type follow its rule
 --
 -- For jobs whose named limit is another now, and for jobs that had nothing to wait for and have now, or the other way round. How many slots a key has is not
--- in the row: that follows with the requests.
+-- in the row: that follows with the requests. A transaction that is open may still enqueue by the old rule, or claim a job that is locked
+-- now. So admit calls this once more when all transactions of today's rule are over.
+--
+--   p_again  false: this is that second call
 --
 -- Reads jobs_live once, about 0.2 s per million jobs. Locks the rows it changes (skip locked). Wakes as notify_admission.
 
-create or replace function howdah.apply_type_limit(p_job_type text) returns void
+create or replace function howdah.apply_type_limit(p_job_type text, p_again bool default true) returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
+set enable_seqscan = on
 set jit = off
 as $$
 declare
@@ -49,6 +53,9 @@ begin
     union
     select 'limit', c.limited_by from changed as c where c.limited_by is not null;
     insert into howdah.admission_requests (kind, job_type, name) values ('type', p_job_type, '');
+    if p_again then
+        insert into howdah.admission_requests (kind, job_type) values ('rule', p_job_type);
+    end if;
     perform howdah.wake(array[p_job_type]), howdah.notify_admission();
 end;
 $$;

@@ -72,12 +72,12 @@ begin
     if not found then
         return false;
     end if;
-    delete from howdah.rate_states as s where split_part(s.limited_by, ':', 1) = p_name;
     with changed as (
         update howdah.type_limits as t set limit_name = null where t.limit_name = p_name returning t.job_type
     )
     select array_agg(c.job_type) into v_types from changed as c;
     perform howdah.apply_type_limit(t) from unnest(v_types) as t;
+    perform howdah.request_look(null, null, p_name);
     return true;
 end;
 $$;

@@ -54,7 +54,8 @@ revoke execute on function
     howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool),
     howdah.lock_best(int, howdah.line_range[], timestamptz), howdah.peek_best(int, howdah.line_range[], timestamptz),
     howdah.enter_held(text[], interval), howdah.hand_over(howdah.freed_slot[]), howdah.limit_new(uuid[]),
-    howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text)
+    howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text, bool),
+    howdah.request_all_looks()
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority)

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
 
+from howdah.admit import check_key
 from howdah.checks.durations import check_wait
 from howdah.errors import BadInput
 from howdah.handler import check_job_type
@@ -35,6 +36,7 @@ def draft(
     delay: timedelta | float | None = None,
     max_attempts: int | None = None,
     id: UUID | None = None,
+    key: object = None,
 ) -> Draft:
     """Make a draft with an encoded payload; refuses values that the database would refuse."""
     return Draft(
@@ -45,6 +47,7 @@ def draft(
         max_attempts=None if max_attempts is None else check_max_attempts(max_attempts),
         run_at=check_run_at(run_at),
         delay=check_delay(delay, run_at),
+        key=None if key is None else check_key(key),
     )
 
 

@@ -23,6 +23,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from howdah import payload
+from howdah.admit import KeyRule, key_of
 from howdah.checks.durations import YEAR, check_wait
 from howdah.checks.functions import check_function, check_top_level, parameters_of
 from howdah.errors import BadInput
@@ -106,6 +107,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     retry_on: ExceptionTypes = (Exception,)
     fail_on: ExceptionTypes = ()
     label: str | None = None  # names one job in lists: "{order_id}"
+    keys: KeyRule = KeyRule()
 
 
 class Handler:
@@ -137,6 +139,11 @@ class Handler:
         self.call: Callable[[msgspec.Struct, object], Any] = _caller(
             function, parameters, self.context_name
         )
+        if isinstance(rules.keys.key, str) and rules.keys.key not in self._fields:
+            raise BadInput(
+                f"key={rules.keys.key!r} is no parameter of {self.job_type}: "
+                f"its parameters are {', '.join(self._fields) or 'none'}"
+            )
         if rules.label is not None:
             check_label(rules.label, self.job_type, self._fields)
 
@@ -170,6 +177,13 @@ class Handler:
         data = payload.encode(arguments, self._what)
         self.decode(data)
         return data
+
+    def key_of(self, data: str) -> str | None:
+        """Make the concurrency key of an encoded payload; None: the job has no key."""
+        if self.rules.keys.key is None:
+            return None
+        values = zip(self._fields, astuple(self.decode(data)), strict=True)
+        return key_of(self.rules.keys, self.job_type, dict(values))
 
     def _named(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         """Give positional arguments their names."""

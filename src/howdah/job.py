@@ -51,6 +51,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_at: datetime | None = None
     delay: timedelta | None = None
     trace: str | None = None  # a W3C traceparent
+    key: str | None = None  # the concurrency key
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):

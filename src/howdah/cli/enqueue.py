@@ -50,6 +50,11 @@ from howdah.states import State
 @click.option(
     "--max-attempts", type=int, help="How often to try it.  [default: that of the type, else 3]"
 )
+@click.option(
+    "--key",
+    metavar="KEY",
+    help="What it must not run at the same time with: jobs of its type with the same key.",
+)
 @click.option("--force", is_flag=True, help="Enqueue it although no worker can read the payload.")
 @click.option("--wait", is_flag=True, help="Wait until it has ended and print its result.")
 @json_option
@@ -62,6 +67,7 @@ def enqueue(
     delay: timedelta | None,
     run_at: datetime | None,
     max_attempts: int | None,
+    key: str | None,
     force: bool,
     wait: bool,
     as_json: bool,
@@ -89,6 +95,7 @@ def enqueue(
             delay=delay,
             run_at=run_at,
             max_attempts=max_attempts,
+            key=key,
         )
         warning = await _check(queue, job_type, payload, force)
         await enqueueing.enqueue(queue.store, draft)

@@ -43,6 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None = None
     delay: timedelta | float | None = None
     max_attempts: int | None = None
+    key: object = None
     conn: Any = None
 
 
@@ -63,7 +64,9 @@ class JobType(Generic[P, R]):
             max_attempts=rules.max_attempts
             if options.max_attempts is None
             else options.max_attempts,
+            key=options.key,
         )
+        self._makes_keys = options.key is None and rules.keys.key is not None
 
     def __repr__(self) -> str:
         return f"<job type {self.name!r}: {self.handler.where}>"
@@ -97,6 +100,7 @@ class JobType(Generic[P, R]):
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        key: object = None,
         conn: Any = None,
     ) -> JobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
@@ -114,6 +118,7 @@ class JobType(Generic[P, R]):
             run_at=run_at,
             delay=delay,
             max_attempts=earlier.max_attempts if max_attempts is None else max_attempts,
+            key=earlier.key if key is None else key,
             conn=earlier.conn if conn is None else conn,
         )
         return type(self)(self.handler, self._queue, merged)
@@ -203,4 +208,5 @@ class JobType(Generic[P, R]):
             max_attempts=template.max_attempts,
             run_at=template.run_at,
             delay=template.delay,
+            key=self.handler.key_of(data) if self._makes_keys else template.key,
         )

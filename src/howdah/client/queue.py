@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
 from howdah import enqueue, payload
+from howdah.admit import KeyOf, Rate, named_limit
 from howdah.checks.arguments import (
     MOST_ATTEMPTS,
     as_list,
@@ -165,6 +166,10 @@ class Queue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        key: KeyOf | None = None,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
     ) -> Registration: ...
     def job(
         self,
@@ -180,8 +185,17 @@ class Queue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        key: KeyOf | None = None,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
     ) -> JobType[..., Any] | Registration:
-        """Register a function as a type of job, bare or with options."""
+        """Register a function as a type of job, bare or with options.
+
+        `key` is the name of a parameter, or a function of the payload. No more than `at_once` jobs
+        with the same key run at once; with `ordered`, one after the other in the order of
+        enqueueing. `limit` names a limit, see `queue.limit`.
+        """
         registration = Registration(
             self._registry,
             self,
@@ -195,9 +209,29 @@ class Queue:
                 retry_on=retry_on,
                 fail_on=fail_on,
                 label=label,
+                key=key,
+                at_once=at_once,
+                ordered=ordered,
+                limit=limit,
             ),
         )
         return registration if function is None else registration(function)
+
+    def limit(
+        self,
+        name: str,
+        *,
+        at_once: int | None = None,
+        rate: Rate | None = None,
+        per_key: bool = False,
+    ) -> None:
+        """Define a limit that job types share with `@queue.job(limit=name)`.
+
+        `at_once` is how many of their jobs run at once, `rate` how many start per time. With
+        `per_key` each concurrency key has the whole limit for itself. Workers register it when they
+        start.
+        """
+        self._registry.add_limit(named_limit(name, at_once, rate, per_key))
 
     def on_start(self, hook: StartHook) -> StartHook:
         """Call this function when an attempt starts: `@queue.on_start`, sync or async."""
@@ -230,6 +264,7 @@ class Queue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        key: object = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         handler = self.handlers.get(check_job_type(job_type))
@@ -241,6 +276,8 @@ class Queue:
                 priority = handler.rules.priority
             if max_attempts is None:
                 max_attempts = handler.rules.max_attempts
+            if key is None:
+                key = handler.key_of(encoded)
         else:
             encoded = payload.encode(dict(data or {}), f"the payload of {job_type!r}")
         return enqueue.draft(
@@ -250,6 +287,7 @@ class Queue:
             run_at=run_at,
             delay=delay,
             max_attempts=max_attempts,
+            key=key,
         )
 
     async def enqueue(
@@ -261,6 +299,7 @@ class Queue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        key: object = None,
         conn: Any = None,
     ) -> Handle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
@@ -271,6 +310,7 @@ class Queue:
             run_at=run_at,
             delay=delay,
             max_attempts=max_attempts,
+            key=key,
         )
         await enqueue.enqueue(self.store, draft, conn)
         known = job_type in self.handlers or job_type in self._checked_types
@@ -355,6 +395,7 @@ class Queue:
             upkeep_every=upkeep_every,
             worker_id=worker_id,
             hooks=self._registry.hooks,
+            limits=self._registry.limits,
             log_jobs=log_jobs,
         )
 

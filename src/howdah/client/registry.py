@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
+from howdah.admit import KeyOf, Limit, key_rule
 from howdah.checks.durations import YEAR, check_length, check_wait
 from howdah.client.job_type import JobType, QueueLike
 from howdah.enqueue import check_max_attempts, check_priority
@@ -27,6 +28,7 @@ class Registry:
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
         self.hooks: Hooks = Hooks()
+        self.limits: dict[str, Limit] = {}
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -42,6 +44,11 @@ class Registry:
             )
         self._handlers[handler.job_type] = handler
         return handler
+
+    def add_limit(self, limit: Limit) -> None:
+        """Add a named limit; the same one may be given again."""
+        if self.limits.setdefault(limit.name, limit) != limit:
+            raise BadInput(f"the limit {limit.name} is defined already, in another way")
 
 
 class Registration:
@@ -79,6 +86,10 @@ def rules(
     retry_on: ExceptionTypes,
     fail_on: ExceptionTypes,
     label: str | None = None,
+    key: KeyOf | None = None,
+    at_once: int | None = None,
+    ordered: bool = False,
+    limit: str | None = None,
 ) -> Rules:
     """Make the rules of a job type; raises BadInput for a bad value."""
     return Rules(
@@ -90,6 +101,7 @@ def rules(
         retry_on=_exception_types("retry_on", retry_on),
         fail_on=_exception_types("fail_on", fail_on),
         label=label,
+        keys=key_rule(key, at_once, ordered, limit),
     )
 
 

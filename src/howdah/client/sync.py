@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
+from howdah.admit import KeyOf, Rate
 from howdah.client import portal
 from howdah.client.job_type import JobType
 from howdah.client.queue import Queue
@@ -107,6 +108,7 @@ class SyncJobType(Generic[P, R]):
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        key: object = None,
         conn: Any = None,
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
@@ -364,6 +366,10 @@ class SyncQueue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        key: KeyOf | None = None,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
     ) -> SyncRegistration: ...
 
     def job(
@@ -380,8 +386,17 @@ class SyncQueue:
         retry_on: ExceptionTypes = Exception,
         fail_on: ExceptionTypes = (),
         label: str | None = None,
+        key: KeyOf | None = None,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
-        """Register a function as a type of job, bare or with options."""
+        """Register a function as a type of job, bare or with options.
+
+        `key` is the name of a parameter, or a function of the payload. No more than `at_once` jobs
+        with the same key run at once; with `ordered`, one after the other in the order of
+        enqueueing. `limit` names a limit, see `queue.limit`.
+        """
         registered = self.asynchronous.job(
             name=name,
             priority=priority,
@@ -395,6 +410,22 @@ class SyncQueue:
         )
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
+
+    def limit(
+        self,
+        name: str,
+        *,
+        at_once: int | None = None,
+        rate: Rate | None = None,
+        per_key: bool = False,
+    ) -> None:
+        """Define a limit that job types share with `@queue.job(limit=name)`.
+
+        `at_once` is how many of their jobs run at once, `rate` how many start per time. With
+        `per_key` each concurrency key has the whole limit for itself. Workers register it when they
+        start.
+        """
+        self._bridge.queue.limit(name, at_once=at_once, rate=rate, per_key=per_key)
 
     def on_start(self, hook: StartHook) -> StartHook:
         """Call this function when an attempt starts: `@queue.on_start`, sync or async."""
@@ -421,10 +452,17 @@ class SyncQueue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        key: object = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         return self._bridge.queue.draft(
-            job_type, data, priority=priority, run_at=run_at, delay=delay, max_attempts=max_attempts
+            job_type,
+            data,
+            priority=priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=max_attempts,
+            key=key,
         )
 
     def enqueue(
@@ -436,6 +474,7 @@ class SyncQueue:
         run_at: datetime | None = None,
         delay: timedelta | float | None = None,
         max_attempts: int | None = None,
+        key: object = None,
         conn: Any = None,
     ) -> SyncHandle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
@@ -448,6 +487,7 @@ class SyncQueue:
                     run_at=run_at,
                     delay=delay,
                     max_attempts=max_attempts,
+                    key=key,
                     conn=conn,
                 ),
                 conn,

@@ -30,6 +30,7 @@ COPY_TIMEOUT = 7 * 24 * 3600.0  # seconds: the caller's stream may be slow
 
 _ENQUEUE = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7)"
 _ENQUEUE_TRACED = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8)"
+_ENQUEUE_KEYED = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _COLUMNS = ("id", "job_type", "data", "priority", "max_attempts")
 _AFTER_COPY = (
     "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), "
@@ -65,7 +66,11 @@ async def enqueue(store: Store, draft: Draft) -> None:
     async with store.acquire() as connection:
         check_size(draft, store.payload_limit)
         await connection.execute(
-            _ENQUEUE if draft.trace is None else _ENQUEUE_TRACED,
+            _ENQUEUE_KEYED
+            if draft.key is not None
+            else _ENQUEUE
+            if draft.trace is None
+            else _ENQUEUE_TRACED,
             draft.job_type,
             draft.data,
             draft.priority,
@@ -73,7 +78,13 @@ async def enqueue(store: Store, draft: Draft) -> None:
             draft.max_attempts,
             draft.id,
             draft.delay,
-            *(() if draft.trace is None else (draft.trace,)),
+            *(
+                (draft.trace, draft.key)
+                if draft.key is not None
+                else ()
+                if draft.trace is None
+                else (draft.trace,)
+            ),
         )
 
 
@@ -121,7 +132,7 @@ _Record = tuple[object, ...]
 class _DraftStream:
     """Turns drafts into records for COPY, and gathers what the statements after COPY need.
 
-    COPY takes jobs that are ready at once. Drafts with a time are collected in batches and
+    COPY takes jobs that are ready at once. Drafts with a time or a key are collected in batches and
     enqueued by a call. COPY stops at a draft whose priority or max_attempts are those of its
     type, until these are read.
     """
@@ -138,7 +149,7 @@ class _DraftStream:
         self.lowest_id: UUID | None = None
         self.highest_id: UUID | None = None
         self.max_attempts = 0
-        self._later: list[Draft] = []  # drafts with a time
+        self._later: list[Draft] = []  # drafts with a time or a key
         self._later_size = 0
         self.defaults: dict[str, tuple[int, int]] = {}  # priority and max_attempts by type
         self._pending: Draft | None = None  # waits until the defaults of its type are read
@@ -149,7 +160,7 @@ class _DraftStream:
         return None if self._pending is None else self._pending.job_type
 
     def take_later(self) -> list[Draft]:
-        """Return the collected drafts with a time, and forget them."""
+        """Return the collected drafts with a time or a key, and forget them."""
         later, self._later, self._later_size = self._later, [], 0
         return later
 
@@ -192,10 +203,10 @@ class _DraftStream:
             raise
 
     def _can_copy(self, draft: Draft) -> bool:
-        """Check a draft; set it aside if it has a time, or if it needs defaults not yet read."""
+        """Check a draft; set it aside if it has a time or a key, or needs defaults not yet read."""
         check_size(check_draft(draft), self.limit)
         self.count += 1
-        if draft.delay is None and draft.run_at is None:
+        if draft.delay is None and draft.run_at is None and draft.key is None:
             if draft.priority is not None and draft.max_attempts is not None:
                 return True
             if draft.job_type in self.defaults:
@@ -237,6 +248,7 @@ def as_json(drafts: list[Draft]) -> str:
                 "run_at": draft.run_at,
                 "delay": draft.delay,
                 "trace": draft.trace,
+                "key": draft.key,
             }
             for draft in drafts
         ]

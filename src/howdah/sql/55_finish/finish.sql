@@ -57,7 +57,9 @@ begin
         using leases as l
         where j.id = any (array[l.id])
           and (not p_fenced or (j.worker_id = p_worker_id and j.attempts = l.attempt))
-        returning j.*, l.error as error_, l.traceback as traceback_, l.result as result_,
+        returning j.id, j.job_type, j.priority, j.data, j.progress, j.current_stage, j.events_count, j.worker_id, j.claimed_at,
+                  j.created_at, j.attempts, j.max_attempts, j.last_error, j.run_at, j.errors, j.trace, j.watched, j.key,
+                  j.limited_by, j.admission, l.error as error_, l.traceback as traceback_, l.result as result_,
                   case when j.started_at is null and l.began_ago is not null then (v_now - l.began_ago)::howdah.instant
                        else coalesce(j.started_at, j.claimed_at) end as started_at_
     ), kept as (

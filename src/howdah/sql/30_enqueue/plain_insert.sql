@@ -56,6 +56,8 @@ begin
     end if;
 
     if exists (select from inserted where key is not null) or exists (select from howdah.type_limits) then
+        -- of ended jobs too: they may be requeued
+        perform howdah.refuse_key(key) from inserted where key is not null;
         select array_agg(i.id order by i.nth) into v_limited
         from (select *, row_number() over () as nth from inserted) as i
         where i.status in ('pending', 'claimed', 'running')

@@ -181,19 +181,24 @@ create or replace trigger notify_plain_update
     referencing new table as changed
     for each statement execute function howdah.notify_plain_update();
 
--- The key of a live job decides which slot it holds, so it stays as it is.
+-- The key of a live job decides which slot it holds, so it stays as it is. So does that of an ended job, which may be requeued.
 create or replace function howdah.refuse_new_key() returns trigger
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
     raise exception using errcode = '22023',
-        message = format('the key of job %s cannot be changed while the job is live', old.id),
-        hint = 'Cancel the job, and enqueue it with the other key.';
+        message = format('the key of job %s cannot be changed', old.id),
+        hint = 'Cancel the job if it is live, and enqueue it with the other key.';
 end;
 $$;
 
 create or replace trigger refuse_new_key
     before update of key on howdah.jobs_live
+    for each row when (new.key is distinct from old.key)
+    execute function howdah.refuse_new_key();
+
+create or replace trigger refuse_new_key
+    before update of key on howdah.jobs_finished
     for each row when (new.key is distinct from old.key)
     execute function howdah.refuse_new_key();

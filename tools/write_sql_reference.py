@@ -22,6 +22,7 @@ PAGE = ROOT / "docs/reference/sql.md"
 # The path of a job first, then what it rests on.
 CHAPTERS = {
     "30_enqueue": "Enqueue",
+    "35_admit": "Admit",
     "40_claim": "Claim",
     "50_run": "Run",
     "60_settle": "Settle",

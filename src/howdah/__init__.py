@@ -15,6 +15,7 @@ async with queue.worker():
 
 from __future__ import annotations
 
+from howdah.admit import Rate
 from howdah.client.handle import Handle
 from howdah.client.job_type import JobType
 from howdah.client.queue import Queue
@@ -79,6 +80,7 @@ __all__ = [
     "Priority",
     "Progressed",
     "Queue",
+    "Rate",
     "ReadOnly",
     "ResultDoesNotFit",
     "Retry",

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID
 
+from howdah.admit import check_key
 from howdah.checks.durations import check_length, check_wait
 from howdah.checks.unique import UniqueRule
 from howdah.errors import BadInput
@@ -40,6 +41,7 @@ def draft(
     expires_at: datetime | None = None,
     unique: UniqueRule | None = None,
     id: UUID | None = None,
+    key: object = None,
 ) -> Draft:
     """Make a draft with an encoded payload; refuses values that the database would refuse."""
     return Draft(
@@ -53,6 +55,7 @@ def draft(
         expires=check_expires(expires, expires_at),
         expires_at=check_expires_at(expires_at, run_at),
         unique=None if unique is None else unique.of(job_type, data),
+        key=None if key is None else check_key(key),
     )
 
 

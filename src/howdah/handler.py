@@ -23,6 +23,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from howdah import payload
+from howdah.admit import KeyRule, key_of
 from howdah.checks.durations import YEAR, check_wait
 from howdah.checks.functions import check_function, check_top_level, parameters_of
 from howdah.checks.queue_names import DEFAULT_QUEUE
@@ -111,6 +112,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = DEFAULT_QUEUE  # a name for a set of types
     unique: UniqueRule | None = None
     expires: timedelta | None = None  # cancelled if not started so long after it is due
+    keys: KeyRule = KeyRule()
 
 
 class Handler:
@@ -144,6 +146,11 @@ class Handler:
         )
         if rules.unique is not None:
             check_parameter(rules.unique, self._fields, self.job_type)
+        if isinstance(rules.keys.key, str) and rules.keys.key not in self._fields:
+            raise BadInput(
+                f"key={rules.keys.key!r} is no parameter of {self.job_type}: "
+                f"its parameters are {', '.join(self._fields) or 'none'}"
+            )
         if rules.label is not None:
             check_label(rules.label, self.job_type, self._fields)
 
@@ -182,6 +189,13 @@ class Handler:
         data = payload.encode(arguments, self._what)
         self.decode(data)
         return data
+
+    def key_of(self, data: str) -> str | None:
+        """Make the concurrency key of an encoded payload; None: the job has no key."""
+        if self.rules.keys.key is None:
+            return None
+        values = zip(self._fields, astuple(self.decode(data)), strict=True)
+        return key_of(self.rules.keys, self.job_type, dict(values))
 
     def _named(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         """Give positional arguments their names."""

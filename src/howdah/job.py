@@ -68,6 +68,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires_at: datetime | None = None
     trace: str | None = None  # a W3C traceparent
     unique: Unique | None = None
+    key: str | None = None  # the concurrency key
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):

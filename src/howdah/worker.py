@@ -16,6 +16,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
+from howdah.admit import Limit
 from howdah.checks.arguments import check_names, check_text, check_whole
 from howdah.checks.durations import YEAR, check_length, check_wait
 from howdah.checks.queue_names import refuse_unknown_queues
@@ -92,6 +93,7 @@ class Worker:
         upkeep_every: timedelta | float = timedelta(seconds=1),
         worker_id: str | None = None,
         hooks: Hooks | None = None,
+        limits: Mapping[str, Limit] | None = None,
         log_jobs: bool = False,
     ) -> None:
         check_whole("concurrency", concurrency, 1, 10_000)
@@ -122,6 +124,7 @@ class Worker:
             stale_after=stale_after,
             upkeep_every=upkeep_every,
             hooks=hooks,
+            limits=limits or {},
             log_jobs=log_jobs,
         )
         self._stopping, self._stop_now = asyncio.Event(), asyncio.Event()
@@ -157,7 +160,7 @@ class Worker:
             await parts.type_registration.step()
             await parts.heartbeat.start()
             await parts.claim_loop.listen()
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, BadInput):
             await self._undo_start(parts)
             raise
         self._parts = parts

@@ -15,6 +15,7 @@ from uuid import UUID
 
 import msgspec
 
+from howdah.admit import Limit
 from howdah.claim.loop import ClaimLoop
 from howdah.claim.unacknowledged import UnacknowledgedClaims
 from howdah.handler import Handler
@@ -49,6 +50,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     stale_after: timedelta
     upkeep_every: timedelta
     hooks: Hooks | None
+    limits: Mapping[str, Limit]
     log_jobs: bool
 
     @property
@@ -77,7 +79,7 @@ class WorkerParts:
         )
         self.measures: Measures = Measures(store, worker_id, on_drain)
         self.type_registration: TypeRegistration = TypeRegistration(
-            store, worker_id, options.handlers
+            store, worker_id, options.handlers, options.limits
         )
         self.upkeep: Upkeep = Upkeep(
             store, worker_id, every=options.upkeep_every, stale_after=options.stale_after

@@ -17,11 +17,14 @@ _no_role: set[str] = set()
 FUNCTIONS: dict[str, set[str]] = {
     # enqueue
     "enqueue(text,jsonb,integer,timestamp with time zone,integer,uuid,interval,text"
-    ",timestamp with time zone,interval,text,text,interval,text)": _enqueuers,
+    ",timestamp with time zone,interval,text,text,interval,text,text)": _enqueuers,
     "payload_key(jsonb)": _enqueuers,
+    "enqueue_limited_now(text,jsonb,integer,integer,uuid,text,text,boolean)": _enqueuers,
+    "limit_copied(uuid,uuid,text[])": _enqueuers,
+    "is_limited(text)": _enqueuers,
     "enqueue_many(jsonb)": _enqueuers,
     "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
-    ",text,timestamp with time zone,interval)": _enqueuers,
+    ",text,timestamp with time zone,interval,text)": _enqueuers,
     "async_commit()": _enqueuers,
     "wait_for_disk()": _enqueuers,
     "has_idle_worker()": _enqueuers,
@@ -65,6 +68,22 @@ FUNCTIONS: dict[str, set[str]] = {
     "append_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone"
     ",boolean)": _worker,
     "lost_in_a_row(jsonb)": _worker,
+    # admit
+    "admit(text,integer,text)": _worker,
+    "first_admission(text,text,boolean)": _worker,
+    "is_ordered(text)": _worker,
+    "next_in_order(text,text)": _worker,
+    "notify_admission()": _worker,
+    "request_look(text,text,text)": _worker,
+    "waiting_keys(text,text,integer)": _worker,
+    "waiting_limits(text)": _worker,
+    "request_all_looks()": _no_role,
+    "refuse_key(text)": _worker,
+    "set_limit(text,integer,integer,interval,integer,boolean,text,jsonb)": _worker,
+    "remove_limit(text)": _worker,
+    "set_type_limit(text,integer,boolean,text,text,jsonb)": _worker,
+    "clear_type_limit(text)": _worker,
+    "register_limits(text,jsonb,jsonb)": _worker,
     # upkeep, observe
     "upkeep(interval,text)": _worker,
     "promote(integer)": _worker,
@@ -72,7 +91,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "expiry(timestamp with time zone,interval,timestamp with time zone)": _worker,
     "in_utc(timestamp with time zone)": _worker,
     "with_expiry(text[],uuid[],integer)": _worker,
-    "promote_due(text)": _worker,
+    "promote_due(text,text)": _worker,
     "next_due_in()": _worker,
     "notify_due(timestamp with time zone)": _worker,
     "recover_stale_jobs(interval)": _worker,
@@ -122,32 +141,42 @@ FUNCTIONS: dict[str, set[str]] = {
     "meet_existing(text,uuid,text,text,jsonb,timestamp with time zone"
     ",timestamp with time zone)": _no_role,
     "meet_holders(jsonb)": _no_role,
+    "debounce(uuid,timestamp with time zone,timestamp with time zone)": _no_role,
     "forget_unique_keys()": _no_role,
     # internal to recover
     "enter_held(text[],interval)": _no_role,
+    # internal to the settling verbs, to enqueue and to admit
+    "hand_over(howdah.freed_slot[])": _no_role,
+    "enqueue_limited(text,jsonb,integer,timestamp with time zone,integer,uuid,text,text"
+    ",boolean,timestamp with time zone,text,text)": _no_role,
+    "limit_new(uuid[])": _no_role,
+    "admit_keys(text[],text[])": _no_role,
+    "admit_limit(text,timestamp with time zone)": _no_role,
+    "apply_type_limit(text,boolean)": _no_role,
     # triggers: PostgreSQL lets no role call them
     "take_plain_insert()": _worker,
     "take_plain_update()": _worker,
     "take_plain_revival()": _worker,
     "take_plain_delete()": _worker,
     "notify_plain_update()": _worker,
+    "refuse_new_key()": _worker,
 }
 
 # Called with CALL, not with SELECT.
 PROCEDURES = {
     (
         "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
-        ",text,timestamp with time zone,interval)"
+        ",text,timestamp with time zone,interval,text)"
     )
 }
 
 # Columns that a producer may write, and that a worker may change by plain SQL.
 ENQUEUED = {
     *("id", "job_type", "priority", "data", "max_attempts", "run_at", "expires_at", "trace"),
-    *("unique_key", "unique_until"),
+    *("unique_key", "unique_until", "key"),
 }
 # A trigger of the parent table has to see these.
-CHECKED = {"run_at", "expires_at", "unique_key", "unique_until"}
+CHECKED = {"run_at", "expires_at", "unique_key", "unique_until", "key"}
 SETTLED = {
     *("status", "progress", "current_stage", "worker_id", "claimed_at", "started_at"),
     *("completed_at", "last_error", "run_at", "priority", "expires_at"),
@@ -175,6 +204,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             "unique_keys",
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
             *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
+            *("limits", "type_limits", "rate_states", "admission_requests"),
         )
     },
 }
@@ -182,6 +212,8 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
 SEQUENCES: dict[str, dict[str, set[str]]] = {
     "id_counter": {"usage": _enqueuers},
     "waits_for_disk": {},
+    "arrivals": {},
+    "next_look_by": {},
 }
 
 # Every role may use a domain: it only checks a value.

@@ -39,7 +39,7 @@ FUNCTIONS_OF_A_PRODUCER = {
     "option",
     *("enqueue_now", "has_idle_worker", "notify_workers", "async_commit", "wait_for_disk"),
     *("is_new_id", "payload_fits", "refuse_max_attempts", "refuse_used_ids"),
-    "type_defaults",
+    *("type_defaults", "is_limited", "limit_copied", "enqueue_limited_now"),
     "payload_key",
 }
 FUNCTIONS_OF_AN_OBSERVER = {
@@ -47,12 +47,15 @@ FUNCTIONS_OF_AN_OBSERVER = {
     *("measured", "measured_by_minute", "lane_counts", "held_counts", "scheduled_counts"),
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
 }
-# internal functions: `finish` checks no lease; the others are parts of claim
+# internal functions: `finish` checks no lease; the others are parts of claim, enqueue, recover and
+# admit
 FUNCTIONS_OF_NO_ROLE = {
     *("enter_held", "finish", "lock_best", "peek_best"),
     *("take_unique_key", "take_unique_keys", "take_inserted_key", "take_requeued_keys"),
-    *("holds_unique_key", "release_unique_keys", "meet_existing", "meet_holders"),
-    "forget_unique_keys",
+    *("holds_unique_key", "release_unique_keys", "meet_existing", "meet_holders", "debounce"),
+    *("forget_unique_keys", "enqueue_limited"),
+    *("hand_over", "limit_new", "admit_keys", "admit_limit", "apply_type_limit"),
+    "request_all_looks",
 }
 
 
@@ -131,7 +134,8 @@ def test_a_role_can_use_only_the_tables_that_it_needs(roles: Roles, role: str) -
     relations = roles.owner.rows(
         "select relname as name, (select attname from pg_attribute where attrelid = c.oid "
         "and attnum > 0 and attname in ('status', 'id', 'name', 'verb', 'day', 'one', "
-        "'requested_at', 'done_at') order by attname = 'status' desc limit 1) as column, "
+        "'requested_at', 'done_at', 'limited_by') "
+        "order by attname = 'status' desc limit 1) as column, "
         "exists (select from pg_attribute where attrelid = c.oid and attname = 'job_type') "
         "as has_type from pg_class as c "
         "where relnamespace = 'howdah'::regnamespace and relkind in ('r', 'p', 'v') order by 1"

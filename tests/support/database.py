@@ -133,9 +133,10 @@ class Session:
         delay: timedelta | None = None,
         max_attempts: int = 3,
         id: UUID | None = None,
+        key: str | None = None,
     ) -> UUID:
         return self.value(
-            "select howdah.enqueue(%s::text, %s, %s::int, %s, %s::int, %s, %s)",
+            "select howdah.enqueue(%s::text, %s, %s::int, %s, %s::int, %s, %s, p_key => %s::text)",
             job_type,
             Jsonb(data or {}),
             priority,
@@ -143,10 +144,34 @@ class Session:
             max_attempts,
             id,
             delay,
+            key,
         )
 
     def enqueue_many(self, drafts: Sequence[dict[str, Any]]) -> list[UUID]:
         return self.column("select howdah.enqueue_many(%s)", Jsonb(drafts))
+
+    # ── admit ──
+
+    def admit(self) -> int:
+        """Let in what may go; returns how many jobs were moved on."""
+        return sum(row["admitted"] for row in self.rows("select * from howdah.admit()"))
+
+    def admit_all(self) -> None:
+        """Admit until nothing is requested."""
+        wait_until(
+            lambda: (
+                self.admit() == 0
+                and not self.value("select exists (select from admission_requests)")
+            ),
+            "nothing is requested",
+        )
+
+    def admitted(self) -> list[UUID]:
+        """Return the jobs that hold all their slots, in the order of enqueueing."""
+        return self.column("select id from jobs where admission = 'admitted' order by arrival")
+
+    def admission_of(self, id: UUID) -> str | None:
+        return self.job(id)["admission"]
 
     # ── claim, run ──
 

@@ -50,6 +50,10 @@ EMPTY = b"""
     delete from howdah.drain_requests;
     delete from howdah.job_types;
     delete from howdah.unique_keys;
+    delete from howdah.type_limits;
+    delete from howdah.limits;
+    delete from howdah.rate_states;
+    delete from howdah.admission_requests;
     delete from guard.leaving;
     select pg_stat_reset();  -- the doctor counts dead rows
 """

@@ -20,6 +20,7 @@ The commands, one module or folder each:
     worker.py         runs jobs
     enqueue.py        enqueues one job
     web.py            serves the dashboard
+    limits.py         lists, sets and removes named limits
     jobs.py           lists jobs
     show.py           shows one job
     watch.py          follows one job

@@ -80,6 +80,11 @@ from howdah.states import State
     type=click.Choice(get_args(OnConflict)),
     help="What to do with the job that has the key.  [default: existing: nothing]",
 )
+@click.option(
+    "--key",
+    metavar="KEY",
+    help="What it must not run at the same time with: jobs of its type with the same key.",
+)
 @click.option("--force", is_flag=True, help="Enqueue it although no worker can read the payload.")
 @click.option("--wait", is_flag=True, help="Wait until it has ended and print its result.")
 @json_option
@@ -98,6 +103,7 @@ def enqueue(
     unique_until: Until | None,
     unique_for: timedelta | None,
     on_conflict: OnConflict | None,
+    key: str | None,
     force: bool,
     wait: bool,
     as_json: bool,
@@ -131,6 +137,7 @@ def enqueue(
             unique_until=unique_until,
             unique_for=unique_for,
             on_conflict=on_conflict,
+            key=key,
         )
         warning = await _check(queue, job_type, payload, force)
         id = await enqueueing.enqueue(queue.store, draft)

@@ -50,6 +50,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     unique_until: Until | None = None
     unique_for: timedelta | float | None = None
     on_conflict: OnConflict | None = None
+    key: object = None
     conn: Any = None
 
 
@@ -103,7 +104,9 @@ class JobType(Generic[P, R]):
             if options.expires is None and options.expires_at is None
             else options.expires,
             expires_at=options.expires_at,
+            key=options.key,
         )
+        self._makes_keys = options.key is None and rules.keys.key is not None
 
     def __repr__(self) -> str:
         return f"<job type {self.name!r}: {self.handler.where}>"
@@ -143,6 +146,7 @@ class JobType(Generic[P, R]):
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: object = None,
         conn: Any = None,
     ) -> JobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
@@ -174,6 +178,7 @@ class JobType(Generic[P, R]):
             unique_until=unique_until,
             unique_for=unique_for,
             on_conflict=earlier.on_conflict if on_conflict is None else on_conflict,
+            key=earlier.key if key is None else key,
             conn=earlier.conn if conn is None else conn,
         )
         return type(self)(self.handler, self._queue, merged)
@@ -268,4 +273,5 @@ class JobType(Generic[P, R]):
             expires=template.expires,
             expires_at=template.expires_at,
             unique=None if self._unique is None else self._unique.of(template.job_type, data),
+            key=self.handler.key_of(data) if self._makes_keys else template.key,
         )

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
 from howdah import enqueue, payload
+from howdah.admit import KeyOf, Rate, named_limit
 from howdah.checks.arguments import (
     MOST_ATTEMPTS,
     as_list,
@@ -182,6 +183,10 @@ class Queue:
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: KeyOf | None = None,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
     ) -> Registration: ...
     def job(
         self,
@@ -203,8 +208,17 @@ class Queue:
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: KeyOf | None = None,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
     ) -> JobType[..., Any] | Registration:
-        """Register a function as a type of job, bare or with options."""
+        """Register a function as a type of job, bare or with options.
+
+        `key` is the name of a parameter, or a function of the payload. No more than `at_once` jobs
+        with the same key run at once; with `ordered`, one after the other in the order of
+        enqueueing. `limit` names a limit, see `queue.limit`.
+        """
         registration = Registration(
             self._registry,
             self,
@@ -224,9 +238,29 @@ class Queue:
                 unique_until=unique_until,
                 unique_for=unique_for,
                 on_conflict=on_conflict,
+                key=key,
+                at_once=at_once,
+                ordered=ordered,
+                limit=limit,
             ),
         )
         return registration if function is None else registration(function)
+
+    def limit(
+        self,
+        name: str,
+        *,
+        at_once: int | None = None,
+        rate: Rate | None = None,
+        per_key: bool = False,
+    ) -> None:
+        """Define a limit that job types share with `@queue.job(limit=name)`.
+
+        `at_once` is how many of their jobs run at once, `rate` how many start per time. With
+        `per_key` each concurrency key has the whole limit for itself. Workers register it when they
+        start.
+        """
+        self._registry.add_limit(named_limit(name, at_once, rate, per_key))
 
     def on_start(self, hook: StartHook) -> StartHook:
         """Call this function when an attempt starts: `@queue.on_start`, sync or async."""
@@ -265,6 +299,7 @@ class Queue:
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: object = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         handler = self.handlers.get(check_job_type(job_type))
@@ -279,6 +314,8 @@ class Queue:
             if expires is None and expires_at is None:
                 expires = handler.rules.expires or NEVER
             rule = unique_rule(handler, unique, unique_until, unique_for, on_conflict)
+            if key is None:
+                key = handler.key_of(encoded)
         else:
             rule = check_unique(unique, unique_until, unique_for, on_conflict)
             encoded = payload.encode(dict(data or {}), f"the payload of {job_type!r}")
@@ -292,6 +329,7 @@ class Queue:
             max_attempts=max_attempts,
             expires=expires,
             expires_at=expires_at,
+            key=key,
         )
 
     async def enqueue(
@@ -309,6 +347,7 @@ class Queue:
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: object = None,
         conn: Any = None,
     ) -> Handle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
@@ -325,6 +364,7 @@ class Queue:
             max_attempts=max_attempts,
             expires=expires,
             expires_at=expires_at,
+            key=key,
         )
         id = await enqueue.enqueue(self.store, draft, conn)
         known = job_type in self.handlers or job_type in self._checked_types
@@ -416,6 +456,7 @@ class Queue:
             upkeep_every=upkeep_every,
             worker_id=worker_id,
             hooks=self._registry.hooks,
+            limits=self._registry.limits,
             log_jobs=log_jobs,
         )
 

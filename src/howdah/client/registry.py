@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
+from howdah.admit import KeyOf, Limit, key_rule
 from howdah.checks.durations import YEAR, check_length, check_wait
 from howdah.checks.queue_names import DEFAULT_QUEUE, check_queue_name
 from howdah.checks.unique import By, check_unique
@@ -30,6 +31,7 @@ class Registry:
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
         self.hooks: Hooks = Hooks()
+        self.limits: dict[str, Limit] = {}
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -45,6 +47,11 @@ class Registry:
             )
         self._handlers[handler.job_type] = handler
         return handler
+
+    def add_limit(self, limit: Limit) -> None:
+        """Add a named limit; the same one may be given again."""
+        if self.limits.setdefault(limit.name, limit) != limit:
+            raise BadInput(f"the limit {limit.name} is defined already, in another way")
 
 
 class Registration:
@@ -88,6 +95,10 @@ def rules(
     unique_until: Until | None = None,
     unique_for: timedelta | float | None = None,
     on_conflict: OnConflict | None = None,
+    key: KeyOf | None = None,
+    at_once: int | None = None,
+    ordered: bool = False,
+    limit: str | None = None,
 ) -> Rules:
     """Make the rules of a job type; raises BadInput for a bad value."""
     return Rules(
@@ -102,6 +113,7 @@ def rules(
         queue=check_queue_name(queue),
         expires=None if expires is None else check_length("expires", expires),
         unique=check_unique(unique, unique_until, unique_for, on_conflict),
+        keys=key_rule(key, at_once, ordered, limit),
     )
 
 

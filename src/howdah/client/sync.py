@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
+from howdah.admit import KeyOf, Rate
 from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.checks.unique import By
 from howdah.client import portal
@@ -116,6 +117,7 @@ class SyncJobType(Generic[P, R]):
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: object = None,
         conn: Any = None,
     ) -> SyncJobType[P, R]:
         """Return the same job type with options for the jobs enqueued through it.
@@ -140,6 +142,7 @@ class SyncJobType(Generic[P, R]):
             unique_until=unique_until,
             unique_for=unique_for,
             on_conflict=on_conflict,
+            key=key,
             conn=conn,
         )
         return type(self)(with_options, self._bridge)
@@ -391,6 +394,10 @@ class SyncQueue:
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: KeyOf | None = None,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
     ) -> SyncRegistration: ...
 
     def job(
@@ -413,8 +420,17 @@ class SyncQueue:
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: KeyOf | None = None,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
-        """Register a function as a type of job, bare or with options."""
+        """Register a function as a type of job, bare or with options.
+
+        `key` is the name of a parameter, or a function of the payload. No more than `at_once` jobs
+        with the same key run at once; with `ordered`, one after the other in the order of
+        enqueueing. `limit` names a limit, see `queue.limit`.
+        """
         registered = self.asynchronous.job(
             name=name,
             priority=priority,
@@ -431,9 +447,29 @@ class SyncQueue:
             unique_until=unique_until,
             unique_for=unique_for,
             on_conflict=on_conflict,
+            key=key,
+            at_once=at_once,
+            ordered=ordered,
+            limit=limit,
         )
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
+
+    def limit(
+        self,
+        name: str,
+        *,
+        at_once: int | None = None,
+        rate: Rate | None = None,
+        per_key: bool = False,
+    ) -> None:
+        """Define a limit that job types share with `@queue.job(limit=name)`.
+
+        `at_once` is how many of their jobs run at once, `rate` how many start per time. With
+        `per_key` each concurrency key has the whole limit for itself. Workers register it when they
+        start.
+        """
+        self._bridge.queue.limit(name, at_once=at_once, rate=rate, per_key=per_key)
 
     def on_start(self, hook: StartHook) -> StartHook:
         """Call this function when an attempt starts: `@queue.on_start`, sync or async."""
@@ -466,6 +502,7 @@ class SyncQueue:
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: object = None,
     ) -> Draft:
         """Make a draft by the name of its type; checked if the function is registered here."""
         return self._bridge.queue.draft(
@@ -481,6 +518,7 @@ class SyncQueue:
             unique_until=unique_until,
             unique_for=unique_for,
             on_conflict=on_conflict,
+            key=key,
         )
 
     def enqueue(
@@ -498,6 +536,7 @@ class SyncQueue:
         unique_until: Until | None = None,
         unique_for: timedelta | float | None = None,
         on_conflict: OnConflict | None = None,
+        key: object = None,
         conn: Any = None,
     ) -> SyncHandle[Any]:
         """Enqueue one job by the name of its type; its function may be in another program."""
@@ -515,6 +554,7 @@ class SyncQueue:
                 unique_until=unique_until,
                 unique_for=unique_for,
                 on_conflict=on_conflict,
+                key=key,
                 conn=conn,
             ),
             conn,

@@ -16,6 +16,7 @@
     job_types.py       what workers have registered about their types
     queues.py          which types have which queue name
     paused.py          which types are paused
+    waits_for_slot.py  what a job that is not admitted waits for
     why.py             why a job, or a type, does not run
     doctor/            what is wrong with the database of a queue
     ready.py           whether the database answers and the schema fits

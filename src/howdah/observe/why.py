@@ -1,7 +1,7 @@
 """Why: what a job, or a job type, waits for, as a sentence for people and a word for programs.
 
-The reasons are checked in this order: not due, paused, no worker, no free slot, other jobs go
-first. The first one that holds is returned: the job would wait for it in any case.
+The reasons are checked in this order: not due, not admitted, paused, no worker, no free slot, other
+jobs go first. The first one that holds is returned: the job would wait for it in any case.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.errors import JobNotFound
 from howdah.observe.count import CAP, Count
 from howdah.observe.paused import Paused, paused
+from howdah.observe.waits_for_slot import waits_for_slot
 from howdah.observe.workers import LiveWorker, live_workers, read_held_up
 from howdah.states import State
 from howdah.store import Store, query
@@ -37,6 +38,8 @@ class Reason(StrEnum):
     NO_WORKER = "no_worker"  # no live worker knows the type
     NO_UPKEEP = "no_upkeep"  # it is due, and no worker runs that moves it to the line
     SLOTS_BUSY = "slots_busy"
+    WAITING_FOR_KEY = "waiting_for_key"  # all slots of its key are taken
+    WAITING_FOR_LIMIT = "waiting_for_limit"  # its named limit lets in no more at the moment
     NOT_NEXT = "not_next"  # other jobs go first
     READY = "ready"  # it is the next to be claimed
     CLAIMED = "claimed"
@@ -127,6 +130,10 @@ async def _pending(
     if row["unread_since"] is not None:
         return _unread(row, known)
     pause = (await paused(store, within=within)).get(row["job_type"])
+    if (sentence := await waits_for_slot(store, row, within)) is not None:
+        of_key = row["admission"] == "slot"
+        reason = Reason.WAITING_FOR_KEY if of_key else Reason.WAITING_FOR_LIMIT
+        return Why(reason=reason, sentence=sentence, paused=pause, **known)
     if row["ready_at"] is None:
         return _not_in_line(row, pause, known)
     candidates = await _Candidates.of(store, row["job_type"], within)

@@ -2,8 +2,9 @@
 
 In SQL  sql/50_run/register_job_types.sql, touch_job_types.sql
 
-One statement registers all types when the worker starts. After that, once a minute, the worker only
-reports that it still knows them. A failure is logged and tried again later: jobs matter more.
+One statement registers all types when the worker starts, and another one the rules of their keys
+and limits. After that, once a minute, the worker only reports that it still knows its types. A
+failure is logged and tried again later: jobs matter more.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import random
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
-from howdah.errors import HowdahError
+from howdah.admit import Limit
+from howdah.errors import BadInput, HowdahError
 from howdah.growing_pause import GrowingPause
 from howdah.handler import Handler
 from howdah.safe_logging import log_named
 from howdah.store import Store
+from howdah.store.admit import register_limits
 from howdah.store.job_types import register_job_types, touch_job_types
 
 _log = log_named("howdah.types")
@@ -30,20 +33,33 @@ _LONGEST = timedelta(days=36_500)  # PostgreSQL cannot count the seconds of ever
 class TypeRegistration:
     """The job types of one worker; `run` keeps them fresh for as long as the worker lives."""
 
-    def __init__(self, store: Store, worker_id: str, handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        worker_id: str,
+        handlers: Mapping[str, Handler],
+        limits: Mapping[str, Limit],
+    ) -> None:
         self._store = store
         self._worker_id = worker_id
         self._handlers = handlers
+        self._limits = limits
         self._unregistered: set[str] = set(handlers)
 
     async def step(self) -> bool:
-        """Register the types that are not, or report that we still know them; False: retry."""
+        """Register the types that are not, or report that we still know them; False: retry.
+
+        Raises BadInput for a rule that the database refuses, such as a limit that nobody defined.
+        """
         try:
             if not self._unregistered:
                 self._unregistered = await touch_job_types(self._store, list(self._handlers))
             if self._unregistered:
                 await self._register(self._unregistered)
+                await self._register_rules(sorted(self._unregistered))
                 self._unregistered = set()
+        except _RefusedRule as refused:
+            raise refused.error from None
         except HowdahError as error:
             _log.warning("types.unregistered id=%s error=%s", self._worker_id, error)
             return False
@@ -64,6 +80,26 @@ class TypeRegistration:
     async def _register(self, names: Iterable[str]) -> None:
         rows = [_row(self._handlers[name]) for name in sorted(names)]
         await register_job_types(self._store, self._worker_id, rows)
+
+    async def _register_rules(self, names: list[str]) -> None:
+        types = [{"name": name, **self._handlers[name].rules.keys.registered} for name in names]
+        try:
+            changed = await register_limits(
+                self._store,
+                self._worker_id,
+                types,
+                [limit.row() for limit in self._limits.values()],
+            )
+        except BadInput as error:
+            raise _RefusedRule(error) from error
+        for kind, name, rule in changed:
+            _log.info("limits.changed id=%s %s=%s rule=%s", self._worker_id, kind, name, rule)
+
+
+class _RefusedRule(HowdahError):
+    def __init__(self, error: BadInput) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 def _row(handler: Handler) -> dict[str, object]:

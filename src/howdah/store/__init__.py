@@ -25,6 +25,7 @@ batches.py            write a batch of which one item may be refused
 rows.py               a row as a Job
 ids.py                make job ids
 array_types.py        describe array types to asyncpg
+admit.py              the rules of keys and limits
 array_codecs.py       encode arrays of ids, numbers and intervals
 errors.py             PostgreSQL's errors as howdah's
 install.py            create and upgrade the schema

@@ -34,10 +34,12 @@ COPY_TIMEOUT = 7 * 24 * 3600.0  # seconds: the caller's stream may be slow
 
 _ENQUEUE = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7)"
 _ENQUEUE_TRACED = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8)"
-_ENQUEUE_EXPIRING = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+_ENQUEUE_KEYED = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8, p_key => $9)"
+_ENQUEUE_EXPIRING = "call howdah.enqueue_now($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 _COLUMNS = ("id", "job_type", "data", "priority", "max_attempts")
 _AFTER_COPY = (
-    "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), howdah.wake($4)"
+    "select howdah.refuse_used_ids($1, $2), howdah.refuse_max_attempts($3), "
+    "howdah.limit_copied($1, $2, $4), howdah.wake($4)"
 )
 _DEFAULTS = "select priority, max_attempts, expires is not null from howdah.type_defaults($1)"
 _ENQUEUE_LATER = "select count(*) from howdah.enqueue_many($1)"
@@ -99,7 +101,9 @@ async def enqueue(store: Store, draft: Draft) -> UUID:
 def _statement(draft: Draft) -> tuple[str, tuple[object, ...]]:
     """Return the shortest call for a draft, and its last arguments."""
     if draft.expires is not NEVER or draft.expires_at is not None:
-        return _ENQUEUE_EXPIRING, (draft.trace, draft.expires_at, draft.expires)
+        return _ENQUEUE_EXPIRING, (draft.trace, draft.expires_at, draft.expires, draft.key)
+    if draft.key is not None:
+        return _ENQUEUE_KEYED, (draft.trace, draft.key)
     return (_ENQUEUE, ()) if draft.trace is None else (_ENQUEUE_TRACED, (draft.trace,))
 
 
@@ -160,9 +164,9 @@ _Record = tuple[object, ...]
 class _DraftStream:
     """Turns drafts into records for COPY, and gathers what the statements after COPY need.
 
-    COPY takes jobs that are ready at once. Drafts with a time or a unique key are collected in
-    batches and enqueued by a call. COPY stops at a draft whose priority or max_attempts are those
-    of its type, until these are read.
+    COPY takes jobs that are ready at once. Drafts with a time or a key are collected in batches and
+    enqueued by a call. COPY stops at a draft whose priority or max_attempts are those of its
+    type, until these are read.
     """
 
     def __init__(self, drafts: Iterable[Draft] | AsyncIterable[Draft], *, traced: bool) -> None:
@@ -178,7 +182,7 @@ class _DraftStream:
         self.lowest_id: UUID | None = None
         self.highest_id: UUID | None = None
         self.max_attempts = 0
-        self._later: list[Draft] = []  # drafts with a time or a unique key
+        self._later: list[Draft] = []  # drafts with a time or a key
         self._later_size = 0
         # by type: priority, max_attempts, and whether its jobs expire
         self.defaults: dict[str, tuple[int, int, bool]] = {}
@@ -190,7 +194,7 @@ class _DraftStream:
         return None if self._pending is None else self._pending.job_type
 
     def take_later(self) -> list[Draft]:
-        """Return the collected drafts with a time, and forget them."""
+        """Return the collected drafts with a time or a key, and forget them."""
         later, self._later, self._later_size = self._later, [], 0
         return later
 
@@ -239,7 +243,7 @@ class _DraftStream:
         return None
 
     def _can_copy(self, draft: Draft) -> bool:
-        """Check a draft; set it aside if it has a time, or if it needs defaults not yet read."""
+        """Check a draft; set it aside if it has a time or a key, or needs defaults not yet read."""
         check_size(check_draft(draft), self.limit)
         self.count += 1
         if (
@@ -247,6 +251,7 @@ class _DraftStream:
             and draft.run_at is None
             and draft.expires_at is None
             and draft.unique is None
+            and draft.key is None
         ):
             never = draft.expires is NEVER
             if never and draft.priority is not None and draft.max_attempts is not None:
@@ -311,6 +316,7 @@ def as_json(drafts: list[Draft]) -> str:
                 "expires_at": "infinity" if draft.expires is NEVER else draft.expires_at,
                 "expires": None if draft.expires is NEVER else draft.expires,
                 **(_NOT_UNIQUE if draft.unique is None else _unique_fields(draft.unique)),
+                "key": draft.key,
             }
             for draft in drafts
         ]

@@ -46,31 +46,46 @@ class UpkeepResult(NamedTuple):
     failed: int
     silent_workers: list[str]
     next_due_in: timedelta | None
+    next_look: timedelta | None
 
 
 async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> UpkeepResult | None:
     """Do one round of upkeep; None if another worker does it at the moment."""
     rows = await store.fetch(
-        "select expired, promoted, recovered, failed, silent_workers, next_due_in "
+        "select expired, promoted, recovered, failed, silent_workers, next_due_in, next_look "
         "from howdah.async_commit(), howdah.upkeep($1, $2)",
         timeout,
         worker_id,
     )
     if not rows:
         return None
-    expired, promoted, recovered, failed, silent_workers, next_due_in = rows[0]
-    return UpkeepResult(expired, promoted, recovered, failed, silent_workers or [], next_due_in)
+    expired, promoted, recovered, failed, silent_workers, next_due_in, next_look = rows[0]
+    return UpkeepResult(
+        expired, promoted, recovered, failed, silent_workers or [], next_due_in, next_look
+    )
 
 
-async def promote_due(store: Store, worker_id: str) -> tuple[int, timedelta | None] | None:
-    """Promote due jobs; returns how many, and the time until the next is due.
+class Promoted(NamedTuple):
+    """What one call of promote_due did."""
+
+    promoted: int
+    next_due_in: timedelta | None
+    as_of: str | None  # for the next call; None: another session admits jobs at the moment
+    next_look: timedelta | None  # until there is something to admit; None: when it is requested
+
+
+async def promote_due(store: Store, worker_id: str, since: str | None) -> Promoted | None:
+    """Promote due jobs, and admit jobs that wait for a slot: see sql/35_admit/admit.sql.
 
     None if another worker does it at the moment.
     """
     rows = await store.fetch(
-        "select promoted, next_due_in from howdah.async_commit(), howdah.promote_due($1)", worker_id
+        "select promoted, next_due_in, as_of, next_look "
+        "from howdah.async_commit(), howdah.promote_due($1, $2)",
+        worker_id,
+        since,
     )
-    return (rows[0][0], rows[0][1]) if rows else None
+    return Promoted(*rows[0]) if rows else None
 
 
 async def promote(store: Store, limit: int = 1000) -> int:

@@ -1,6 +1,6 @@
-"""Upkeep: expire, promote, recover and prune; any worker does it, one at a time.
+"""Upkeep: expire, promote, admit, recover and prune; any worker does it, one at a time.
 
-In SQL  sql/70_upkeep/
+In SQL  sql/70_upkeep/, sql/35_admit/
 
 There is no leader. The worker that asks first does a round, in one transaction; the others get
 nothing to do. A round reports when the next scheduled job is due, and idle workers hear of jobs
@@ -31,6 +31,7 @@ _log = log_named("howdah.upkeep")
 _PRUNE_EVERY = 600.0
 _MOST_PROMOTED = 1000  # jobs that one round promotes at most
 _MOST_EXPIRED = 10_000  # jobs that one round cancels at most
+_LOOK_AGAIN = 0.02  # seconds to wait while another session admits jobs
 _GATHER = 0.02  # seconds between promotions: jobs that are due one after another go together
 
 
@@ -55,6 +56,8 @@ class Upkeep:
         self._due_changed = asyncio.Event()
         self._round_at = 0.0
         self._not_before = 0.0
+        self._admitted_as_of: str | None = None
+        self._admit_at: float | None = None  # when there is something to admit again
 
     def received(self, message: str) -> None:
         """Take a message about scheduled jobs: see next_due.py."""
@@ -85,6 +88,7 @@ class Upkeep:
                 ",".join(result.silent_workers),
             )
         self._checked(result.promoted, result.next_due_in)
+        self._look_after(result.next_look)
         if result.expired >= _MOST_EXPIRED:  # there may be more: go on at once
             self._round_at = now
         await self._vacuum.start_if_due()
@@ -93,12 +97,30 @@ class Upkeep:
     async def promote(self) -> float:
         """Promote the jobs that are due now; returns the seconds until the next check."""
         self._due.begin_check()
-        result = await store_upkeep.promote_due(self._store, self._worker_id)
+        self._admit_at = None
+        since, self._admitted_as_of = self._admitted_as_of, None  # after an error: from the start
+        result = await store_upkeep.promote_due(self._store, self._worker_id, since)
         if result is None:
+            self._admitted_as_of = since
             self._due.other_is_checking(time.monotonic())
         else:
-            self._checked(*result)
+            self._checked(result.promoted, result.next_due_in)
+            self._looked(result, since)
         return self._wait()
+
+    def _looked(self, result: store_upkeep.Promoted, since: str | None) -> None:
+        """Note when to admit jobs again: at once, later, or when a producer asks for it."""
+        if result.as_of is None:  # another session admits: look a moment later
+            self._admitted_as_of = since
+            self._admit_at = time.monotonic() + _LOOK_AGAIN
+        else:
+            self._admitted_as_of = result.as_of
+            self._look_after(result.next_look)
+
+    def _look_after(self, wait: timedelta | None) -> None:
+        if wait is not None:
+            at = time.monotonic() + wait.total_seconds()
+            self._admit_at = at if self._admit_at is None else min(self._admit_at, at)
 
     def _checked(self, promoted: int, next_due_in: timedelta | None) -> None:
         now = time.monotonic()
@@ -107,7 +129,8 @@ class Upkeep:
 
     def _wait(self) -> float:
         at = self._round_at if self._due.at is None else min(self._round_at, self._due.at)
-        return max(at, self._not_before) - time.monotonic()
+        at = max(at, self._not_before)
+        return (at if self._admit_at is None else min(at, self._admit_at)) - time.monotonic()
 
     async def run(self) -> None:
         try:

@@ -89,7 +89,9 @@ async def _upkeep(store: Store, within: timedelta) -> list[Check]:
         store,
         within,
         "select howdah.clock() - (select run_at from howdah.jobs_live "
-        "where worker_id is null and ready_at is null order by run_at limit 1)",
+        "where worker_id is null and ready_at is null "
+        "and (admission is null or admission = 'time' or admission = 'backoff') "
+        "order by run_at limit 1)",
     )
     overdue = late is not None and late > UNPROMOTED
     return [

@@ -12,7 +12,7 @@
 -- A claim changes no column that an index mentions, so it stays on its page (HOT): no index is written, and little WAL.
 -- So a job that was just claimed is still in jobs_ready, and claims skip it. Most jobs end within milliseconds. A job that
 -- runs longer leaves the index when `start` sets `held_by`, and enters jobs_held. Beats, progress and events
--- change no indexed column either. The columns that change stand together, at the end: WAL holds only what is between
+-- change no indexed column either. A job with a concurrency key or a limit may have to wait before it joins the line: see 35_admit. The columns that change stand together, at the end: WAL holds only what is between
 -- the first and the last changed byte. The fillfactor leaves room for the claimed version of every row.
 --
 -- Pinned plans. Functions that read jobs_live set planner options for themselves. A session keeps the plan of a
@@ -45,6 +45,11 @@ create table howdah.jobs (
     unique_key     howdah.unique_key,                   -- no second job of its type with this key: see unique_keys.sql
     unique_until   howdah.unique_until,                 -- it holds the key until it has started or ended, or for a time; null: ended
     unread_since   howdah.instant,                      -- since when workers hand it back because they cannot read its payload
+    -- the next four: see 35_admit. Plain text, because a domain would be checked for every plain job
+    key            text collate "C",                    -- the concurrency key
+    limited_by     text collate "C",                    -- the name of its limit; with ':' and the key for a limit per key
+    admission      text collate "C",                    -- what it waits for: time, slot, backoff or limit; or admitted; null: no limit
+    arrival        bigint,                              -- its number in the order of enqueueing
     completed_at   howdah.instant,                      -- when it ended, however it ended
     finished_on    date         not null default (now() at time zone 'utc')::date,
     watched        bool         not null default false, -- somebody follows it: changes are sent by NOTIFY
@@ -76,7 +81,14 @@ create index jobs_ready on howdah.jobs_live (job_type, (~priority), ready_at, id
     where held_by is null and ready_at is not null;
 
 create index jobs_waiting on howdah.jobs_live (run_at)
-    where ready_at is null;
+    where ready_at is null and (admission is null or admission = 'time' or admission = 'backoff');
+
+-- Jobs with a key or a limit, in the order in which they are admitted. A job holds a slot of its key while `admission` is
+-- 'admitted', 'backoff' or 'limit': the values below 'slot'.
+create index jobs_by_key on howdah.jobs_live (job_type, key, admission, (~priority), arrival)
+    where admission is not null and key is not null;
+create index jobs_by_limit on howdah.jobs_live (limited_by, admission, (~priority), arrival)
+    where admission is not null and limited_by is not null;
 
 -- For expire. Almost always empty: it has only jobs that may expire, until `start` marks them as running.
 create index jobs_expiring on howdah.jobs_live (expires_at)

@@ -16,7 +16,7 @@ as $$
 begin
     if p_run_at is not null and howdah.has_idle_worker() and not exists (
         select from howdah.jobs_live as j
-        where j.worker_id is null and j.ready_at is null
+        where j.worker_id is null and j.ready_at is null and (j.admission is null or j.admission = 'time' or j.admission = 'backoff')
           and j.run_at < p_run_at and j.run_at > howdah.clock() + interval '1 second'
     ) then
         perform pg_notify('howdah_due', '');

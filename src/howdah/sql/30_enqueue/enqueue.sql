@@ -13,7 +13,8 @@
 --   p_id     null: made here. A caller that makes it knows it before the commit. The id of a job that
 --            is kept is refused: live (23505) or ended (HW002)
 --   p_trace  a W3C traceparent, so that the run joins the trace of the request
---   returns  the job's id; the id of the job that has the key, if there is one
+--   p_key    the concurrency key: what must not run at the same time, or in another order; see 35_admit
+--   returns  the job's id; the id of the job that has the unique key, if there is one
 --
 -- Locks nothing, or the unique key: see take_unique_key.sql. Wakes idle workers that know the type, or notifies them that a job waits, when the transaction commits.
 
@@ -31,7 +32,8 @@ create or replace function howdah.enqueue(
     p_unique_key    text         default null,
     p_unique_until  text         default null,
     p_unique_for    interval     default null,
-    p_on_conflict   text         default 'existing'
+    p_on_conflict   text         default 'existing',
+    p_key           text         default null
 ) returns uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -41,6 +43,7 @@ declare
     v_run_at timestamptz := p_run_at;
     v_ready  bool        := true;
     v_holder uuid;
+    v_limited bool;
 begin
     -- one step per option: a usual job skips the expressions that it does not need
     if p_id is null then
@@ -53,11 +56,13 @@ begin
         v_ready := v_run_at <= howdah.clock();
     end if;
     if p_expires_at is null and p_expires is null then
-        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts), d.expires
-        into p_priority, p_max_attempts, p_expires from howdah.type_defaults(p_job_type) as d;
+        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts), d.expires, d.limited
+        into p_priority, p_max_attempts, p_expires, v_limited from howdah.type_defaults(p_job_type) as d;
     elsif p_priority is null or p_max_attempts is null then
-        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts)
-        into p_priority, p_max_attempts from howdah.type_defaults(p_job_type) as d;
+        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts), d.limited
+        into p_priority, p_max_attempts, v_limited from howdah.type_defaults(p_job_type) as d;
+    else
+        v_limited := exists (select from howdah.type_limits as r where r.job_type = p_job_type);
     end if;
     if p_expires_at is not null or p_expires is not null then
         p_expires_at := howdah.expiry(p_expires_at, p_expires, v_run_at);
@@ -76,6 +81,14 @@ begin
         end if;
     else
         p_unique_until := null;
+    end if;
+    if v_limited or p_key is not null then
+        perform howdah.enqueue_limited(p_job_type, p_data, p_priority, v_run_at, p_max_attempts, v_id, p_trace, p_key, false,
+                                       p_expires_at, p_unique_key, p_unique_until);
+        if p_id is not null then
+            perform howdah.refuse_used_ids(array[p_id]);
+        end if;
+        return v_id;
     end if;
     insert into howdah.jobs_live (id, job_type, data, priority, run_at, max_attempts, trace, ready_at, expires_at,
                                   unique_key, unique_until)

@@ -4,7 +4,8 @@
 -- any other. After the statement this trigger reads the rows once, as a set, and does
 -- what the enqueue functions do for theirs (those write to jobs_live directly and
 -- do not fire it). It refuses a row whose status and worker_id contradict each other, and an id that is used again. It
--- takes the unique keys of jobs that have one, and refuses a key that another job holds (HW007). It takes jobs that are not due out of the line, sets ready_at to an earlier created_at, enters jobs that were inserted as
+-- takes the unique keys of jobs that have one, and refuses a key that another job holds (HW007). It takes jobs that are not due, or that
+-- need a slot, out of the line, sets ready_at to an earlier created_at, enters jobs that were inserted as
 -- claimed in jobs_held, counts jobs that were inserted as finished, and wakes idle workers.
 --
 -- Where the type has registered other defaults, a priority of 100, a max_attempts of 3 and no expires_at count as not
@@ -15,7 +16,8 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_types text[];
+    v_types   text[];
+    v_limited uuid[];
 begin
     perform howdah.refuse_used_ids(array(
         select id from inserted where status in ('pending', 'claimed', 'running')));
@@ -51,6 +53,18 @@ begin
         where i.status = 'pending' and j.id = any (array[i.id])
           and ((i.priority = 100 and t.priority <> 100) or (i.max_attempts = 3 and t.max_attempts <> 3)
                or (i.expires_at is null and t.expires is not null));
+    end if;
+
+    if exists (select from inserted where key is not null) or exists (select from howdah.type_limits) then
+        -- of ended jobs too: they may be requeued
+        perform howdah.refuse_key(key) from inserted where key is not null;
+        select array_agg(i.id order by i.nth) into v_limited
+        from (select *, row_number() over () as nth from inserted) as i
+        where i.status in ('pending', 'claimed', 'running')
+          and (i.key is not null or exists (select from howdah.type_limits as r where r.job_type = i.job_type));
+        if v_limited is not null then
+            perform howdah.limit_new(v_limited);
+        end if;
     end if;
 
     insert into howdah.finished_counts (day, job_type, status, jobs)

@@ -14,8 +14,9 @@
 --   p_lost                           true: their worker went silent
 --   returns                          the ids this call moved; a missing id was stale
 --
--- Locks the rows in id order, so two batches may wait for each other but never deadlock.
--- Releases their unique keys, if no enqueue has them locked. Wakes those who follow these jobs, and nobody else.
+-- Locks the rows in id order, so two batches may wait for each other but never deadlock. Releases their unique keys, if no enqueue has
+-- them locked. Slots of keys and limits go to the next jobs: see hand_over. Wakes those who follow these jobs, and those whom
+-- hand_over wakes.
 
 create or replace function howdah.finish(
     p_status      text,
@@ -48,6 +49,7 @@ declare
     v_watched  uuid[];
     v_keys     text[];
     v_unique   uuid[];
+    v_slots    howdah.freed_slot[];
 begin
     with leases as (
         select l.* from unnest(p_ids, p_attempts, p_errors, p_tracebacks, p_results, p_began_ago)
@@ -58,14 +60,16 @@ begin
         using leases as l
         where j.id = any (array[l.id])
           and (not p_fenced or (j.worker_id = p_worker_id and j.attempts = l.attempt))
-        returning j.*, l.error as error_, l.traceback as traceback_, l.result as result_,
+        returning j.id, j.job_type, j.priority, j.data, j.progress, j.current_stage, j.events_count, j.worker_id, j.claimed_at,
+                  j.created_at, j.attempts, j.max_attempts, j.last_error, j.run_at, j.errors, j.trace, j.watched, j.expires_at,
+                  j.unique_key, j.unique_until, j.key, j.limited_by, j.admission, l.error as error_, l.traceback as traceback_, l.result as result_,
                   case when j.started_at is null and l.began_ago is not null then (v_now - l.began_ago)::howdah.instant
                        else coalesce(j.started_at, j.claimed_at) end as started_at_
     ), kept as (
         insert into howdah.jobs_finished (
             id, job_type, priority, status, data, progress, current_stage, events_count, worker_id,
             claimed_at, created_at, started_at, completed_at, attempts, max_attempts, last_error,
-            run_at, ready_at, expires_at, result, errors, trace, unique_key, unique_until, finished_on)
+            run_at, ready_at, expires_at, result, errors, trace, unique_key, unique_until, finished_on, key)
         select id, job_type, priority, v_status, data,
                case v_status when 'completed' then v_all else progress end,
                current_stage, events_count, worker_id, claimed_at, created_at, started_at_, v_now,
@@ -74,17 +78,22 @@ begin
                result_,
                case when error_ is null or worker_id is null then errors
                     else howdah.append_error(errors, attempts, worker_id, error_, traceback_, started_at_, v_now, p_lost) end,
-               trace, unique_key, unique_until, v_today
+               trace, unique_key, unique_until, v_today, key
         from ended
     ), counted as (
         insert into howdah.finished_counts (day, job_type, status, jobs)
         select v_today, job_type, p_status, count(*) from ended group by job_type
     )
     select array_agg(id), array_agg(id) filter (where watched or (not p_fenced and worker_id is not null)),
-           array_agg(unique_key) filter (where unique_key is not null), array_agg(id) filter (where unique_key is not null)
-    into v_moved, v_watched, v_keys, v_unique from ended;
+           array_agg(unique_key) filter (where unique_key is not null), array_agg(id) filter (where unique_key is not null),
+           array_agg(row(job_type, key, case admission when 'admitted' then limited_by end, claimed_at)::howdah.freed_slot)
+               filter (where admission < 'slot')
+    into v_moved, v_watched, v_keys, v_unique, v_slots from ended;
     if v_keys is not null then
         perform howdah.release_unique_keys(v_keys, v_unique);
+    end if;
+    if v_slots is not null then
+        perform howdah.hand_over(v_slots);
     end if;
     perform howdah.notify_followers(v_watched);
     return query select unnest(v_moved);

@@ -39,6 +39,7 @@ declare
     v_ids      uuid[];
     v_attempts int[];
     v_errors   text[];
+    v_slots    howdah.freed_slot[];
 begin
     -- lock all of them first, in id order
     perform from howdah.jobs_live as j
@@ -52,6 +53,8 @@ begin
         update howdah.jobs_live as j
         set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null, attempts = j.attempts - 1,
             unread_since = coalesce(j.unread_since, v_now), ready_at = null,
+            admission = case when j.admission is null then null
+                             when j.key is not null and howdah.is_ordered(j.job_type) then 'backoff' else 'time' end,
             run_at = v_now + least(greatest(v_now - j.unread_since, interval '1 second'), interval '1 minute'),
             last_error = format('worker %s cannot read its payload: %s', p_worker_id, left(l.error, 10000))
         from leases as l
@@ -59,9 +62,15 @@ begin
           and v_now - coalesce(j.unread_since, v_now) < v_limit
           and (l.signature is null or exists (
               select from howdah.job_types as t where t.name = j.job_type and t.signature <> l.signature))
-        returning j.id, j.watched
+        returning j.id, j.watched, j.job_type, j.key, j.limited_by, j.admission
     )
-    select array_agg(b.id), array_agg(b.id) filter (where b.watched) into v_back, v_watched from back as b;
+    select array_agg(b.id), array_agg(b.id) filter (where b.watched),
+           array_agg(row(b.job_type, case b.admission when 'time' then b.key end, b.limited_by, null)::howdah.freed_slot)
+               filter (where b.admission is not null)
+    into v_back, v_watched, v_slots from back as b;
+    if v_slots is not null then
+        perform howdah.hand_over(v_slots);
+    end if;
 
     perform howdah.notify_followers(v_watched);
     return query select b, 'pending' from unnest(v_back) as b;

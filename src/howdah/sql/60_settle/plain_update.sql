@@ -10,15 +10,41 @@ create or replace function howdah.take_plain_update() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_due  bool;
 begin
     if new.status = 'pending' then
+        v_due := not coalesce(new.run_at > howdah.clock(), false);
         new.worker_id := null;
         new.held_by := null;
         new.claimed_at := null;
-        new.ready_at := case when new.run_at > howdah.clock() then null else coalesce(new.ready_at, now()) end;
+        new.ready_at := case when v_due then coalesce(new.ready_at, now()) end;
+        if old.admission = 'admitted' and (old.worker_id is not null or not v_due) then
+            -- as in retry; the slots that it gives back are left to admit
+            if not v_due then
+                new.admission := case when new.key is not null and howdah.is_ordered(new.job_type) then 'backoff' else 'time' end;
+            elsif new.limited_by is not null then
+                new.admission := 'limit';
+                new.ready_at := null;
+            end if;
+            if new.admission <> 'admitted' then
+                perform howdah.request_look(new.job_type, new.key, new.limited_by);
+            end if;
+        elsif new.admission <> 'admitted' then
+            new.ready_at := null;
+        end if;
         return new;
     elsif new.status in ('claimed', 'running') then
-        perform howdah.refuse_holder_mismatch(new.id, new.status);
+        if new.worker_id is null then
+            perform howdah.refuse_holder_mismatch(new.id, new.status);
+        elsif old.worker_id is null and old.admission <> 'admitted' then
+            return null;  -- a plain claim of a job that waits for a slot changes nothing
+        end if;
+        return new;
+    end if;
+    if old.admission is not null then
+        new.admission := null;
+        perform howdah.request_look(old.job_type, old.key, old.limited_by);
     end if;
     new.finished_on := howdah.today();
     new.completed_at := coalesce(new.completed_at, howdah.clock());
@@ -41,8 +67,9 @@ create or replace trigger take_plain_update
           or (new.status = 'pending') = (new.worker_id is not null)
           or (new.status = 'pending'
               and (new.held_by is not null
-                   or (new.ready_at is null and new.run_at is null)
-                   or new.run_at > new.ready_at)))  -- after it joined the line: perhaps not due
+                   or (new.ready_at is null and new.run_at is null and new.admission is null)
+                   or new.run_at > new.ready_at))  -- after it joined the line: perhaps not due
+          or (new.ready_at is null and new.worker_id is not null))  -- a plain claim of a job that waits
     execute function howdah.take_plain_update();
 
 -- finished rows: made live again, or given another final status
@@ -70,6 +97,13 @@ begin
         if new.expires_at <= howdah.clock() then
             new.expires_at := null;
         end if;
+        select f.admission, f.limited_by into new.admission, new.limited_by
+        from howdah.first_admission(new.job_type, new.key, new.ready_at is not null) as f;
+        if new.admission is not null then
+            new.ready_at := null;
+            new.arrival := nextval('howdah.arrivals');
+            perform howdah.request_look(new.job_type, new.key, new.limited_by);
+        end if;
     elsif new.worker_id is null then
         perform howdah.refuse_holder_mismatch(new.id, new.status);
     end if;
@@ -94,6 +128,13 @@ begin
     select finished_on, job_type, status, -count(*) from deleted
     where status in ('completed', 'failed', 'cancelled')
     group by 1, 2, 3;
+    insert into howdah.admission_requests (kind, job_type, name)
+    select distinct g.* from deleted as d
+    cross join lateral (values ('key', d.job_type::text, d.key), ('limit', null, d.limited_by)) as g (kind, job_type, name)
+    where d.admission < 'slot' and g.name is not null;
+    if found then
+        perform howdah.notify_admission();
+    end if;
     return null;
 end;
 $$;
@@ -139,3 +180,25 @@ create or replace trigger notify_plain_update
     after update on howdah.jobs
     referencing new table as changed
     for each statement execute function howdah.notify_plain_update();
+
+-- The key of a live job decides which slot it holds, so it stays as it is. So does that of an ended job, which may be requeued.
+create or replace function howdah.refuse_new_key() returns trigger
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception using errcode = '22023',
+        message = format('the key of job %s cannot be changed', old.id),
+        hint = 'Cancel the job if it is live, and enqueue it with the other key.';
+end;
+$$;
+
+create or replace trigger refuse_new_key
+    before update of key on howdah.jobs_live
+    for each row when (new.key is distinct from old.key)
+    execute function howdah.refuse_new_key();
+
+create or replace trigger refuse_new_key
+    before update of key on howdah.jobs_finished
+    for each row when (new.key is distinct from old.key)
+    execute function howdah.refuse_new_key();

@@ -7,6 +7,8 @@
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   returns                          the ids this call moved; a missing id was stale
 --
+-- A delayed job gives back its slots: see hand_over. Only an ordered job keeps the slot of its key.
+--
 -- Locks the rows in id order. Wakes idle workers that know the types.
 
 create or replace function howdah.release(
@@ -29,6 +31,7 @@ declare
     v_watched  uuid[];
     v_types    text[];
     v_due      timestamptz;  -- when the first delayed one is due
+    v_slots    howdah.freed_slot[];
 begin
     with leases as (
         select l.* from unnest(p_ids, p_attempts, p_delays) as l (id, attempt, delay) order by l.id
@@ -37,15 +40,23 @@ begin
         set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null,
             attempts = j.attempts - 1,
             run_at = case when l.delay > '0' then howdah.clock() + l.delay else j.run_at end,
-            ready_at = case when l.delay > '0' then null else coalesce(j.ready_at, now()) end
+            ready_at = case when l.delay > '0' then null else coalesce(j.ready_at, now()) end,
+            admission = case when j.admission is not null and l.delay > '0'
+                             then case when j.key is not null and howdah.is_ordered(j.job_type) then 'backoff' else 'time' end
+                             else j.admission end
         from leases as l
         where j.id = any (array[l.id]) and j.worker_id = p_worker_id and j.attempts = l.attempt
-        returning j.id, j.watched, j.job_type, j.ready_at, j.run_at
+        returning j.id, j.watched, j.job_type, j.ready_at, j.run_at, j.key, j.limited_by, j.admission
     )
     select array_agg(id), array_agg(id) filter (where watched),
            array_agg(distinct job_type) filter (where ready_at is not null),
-           min(run_at) filter (where ready_at is null)
-    into v_moved, v_watched, v_types, v_due from moved;
+           min(run_at) filter (where ready_at is null),
+           array_agg(row(job_type, case admission when 'time' then key end, limited_by, null)::howdah.freed_slot)
+               filter (where admission in ('time', 'backoff'))
+    into v_moved, v_watched, v_types, v_due, v_slots from moved;
+    if v_slots is not null then
+        perform howdah.hand_over(v_slots);
+    end if;
 
     perform howdah.notify_followers(v_watched);
     if v_types is not null then

@@ -9,6 +9,9 @@
 --   p_delays                         how long to wait; null or zero: at once
 --   returns                          each id this call moved and the status it has now
 --
+-- A job gives back the slot of its named limit, and with a delay also that of its key: see hand_over. An ordered job keeps
+-- the slot of its key.
+--
 -- Locks the rows in id order. Wakes idle workers for jobs that are due at once, and those
 -- who follow these jobs.
 
@@ -37,6 +40,7 @@ declare
     v_watched  uuid[];
     v_types    text[];
     v_due      timestamptz;  -- when the first delayed one is due
+    v_slots    howdah.freed_slot[];
 begin
     if cardinality(p_ids) > 1 then
         -- jobs that go back and jobs that end are moved in two steps: lock all of them first, in id order
@@ -57,17 +61,28 @@ begin
                                        coalesce(j.started_at, v_now - l.began_ago, j.claimed_at), v_now),
             unread_since = null,
             run_at = case when l.delay > '0' then v_now + l.delay else j.run_at end,
-            ready_at = case when l.delay > '0' then null else now() end
+            ready_at = case when l.delay > '0' or (j.admission is not null and j.limited_by is not null) then null
+                            else now() end,
+            admission = case when j.admission is null then null
+                             when l.delay > '0'
+                             then case when j.key is not null and howdah.is_ordered(j.job_type) then 'backoff' else 'time' end
+                             when j.limited_by is not null then 'limit'
+                             else j.admission end
         from leases as l
         where j.id = any (array[l.id]) and j.worker_id = p_worker_id and j.attempts = l.attempt
           and j.attempts < least(j.max_attempts, v_limit)
           and (j.expires_at is null or j.expires_at > v_now + greatest(l.delay, '0'))
-        returning j.id, j.watched, j.job_type, j.ready_at, j.run_at
+        returning j.id, j.watched, j.job_type, j.ready_at, j.run_at, j.key, j.limited_by, j.admission
     )
     select array_agg(a.id), array_agg(a.id) filter (where watched),
            array_agg(distinct job_type) filter (where ready_at is not null),
-           min(run_at) filter (where ready_at is null)
-    into v_again, v_watched, v_types, v_due from again as a;
+           min(run_at) filter (where ready_at is null),
+           array_agg(row(job_type, case admission when 'time' then key end, limited_by, null)::howdah.freed_slot)
+               filter (where admission in ('time', 'backoff', 'limit'))
+    into v_again, v_watched, v_types, v_due, v_slots from again as a;
+    if v_slots is not null then
+        perform howdah.hand_over(v_slots);
+    end if;
 
     perform howdah.notify_followers(v_watched);
     if v_types is not null then

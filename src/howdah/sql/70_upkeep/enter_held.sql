@@ -26,6 +26,7 @@ begin
         delete from howdah.upkeep_log;
         insert into howdah.upkeep_log (done_at) values (v_now);
         v_before := v_now - p_timeout;
+        perform howdah.request_all_looks();
     end if;
     if p_worker_ids is not null or v_before is not null then
         update howdah.jobs_live as j set held_by = j.worker_id

@@ -33,6 +33,7 @@ declare
     v_deaths   int := howdah.option('max_lost_workers');
     v_errors   text[];
     v_given_up text[];
+    v_slots    howdah.freed_slot[];
 begin
     if p_timeout is null or p_timeout <= '0' then
         raise exception using errcode = '22023', message = 'p_timeout must be longer than nothing';
@@ -98,14 +99,20 @@ begin
                 last_error = v_lost.error,
                 errors = howdah.append_error(j.errors, j.attempts, j.worker_id, v_lost.error, null, j.started_at, v_now,
                                            p_lost => true),
-                ready_at = coalesce(j.ready_at, now())
+                ready_at = case when j.admission is not null and j.limited_by is not null then null
+                                else coalesce(j.ready_at, now()) end,
+                admission = case when j.admission is not null and j.limited_by is not null then 'limit' else j.admission end
             where j.id = any (v_lost.ids) and j.attempts < least(j.max_attempts, v_limit)
               and howdah.lost_in_a_row(j.errors) < v_deaths - 1
               and (j.expires_at is null or j.expires_at > v_now)
-            returning j.id, j.watched, j.job_type
+            returning j.id, j.watched, j.job_type, j.limited_by, j.admission
         )
-        select array_agg(a.id), array_agg(a.id) filter (where a.watched), array_agg(distinct a.job_type)
-        into v_again, v_watched, v_types from again as a;
+        select array_agg(a.id), array_agg(a.id) filter (where a.watched), array_agg(distinct a.job_type),
+               array_agg(row(a.job_type, null, a.limited_by, null)::howdah.freed_slot) filter (where a.admission = 'limit')
+        into v_again, v_watched, v_types, v_slots from again as a;
+        if v_slots is not null then
+            perform howdah.hand_over(v_slots);
+        end if;
 
         perform howdah.notify_followers(v_watched);
         if v_types is not null then

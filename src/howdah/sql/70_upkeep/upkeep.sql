@@ -1,4 +1,4 @@
--- upkeep · expire, promote, recover and compact_counts, in one session at a time
+-- upkeep · expire, promote, recover, compact_counts and admit, in one session at a time
 --
 -- Every worker calls this. One session at a time does it and the others get no row. There is no
 -- leader that could fail: the lock ends with the transaction.
@@ -8,14 +8,15 @@
 --                the others were perhaps disconnected too, and need time to beat again. The database
 --                decides this, because after a network failure delayed messages arrive in any order, also an old
 --                beat and an old upkeep
---   returns      what was done, and how long until the next waiting job is due
+--   returns      what was done, how long until the next waiting job is due, and until admit has something to do again
 --
--- Locks (lock_space, 2) until the transaction ends; else as promote and recover.
+-- Locks (lock_space, 2) until the transaction ends; else as promote, recover and admit.
 
 create or replace function howdah.upkeep(
     p_timeout    interval  default '5 minutes',
     p_worker_id  text      default null
-) returns table (promoted int, recovered int, failed int, silent_workers text[], next_due_in interval, expired int)
+) returns table (promoted int, recovered int, failed int, silent_workers text[], next_due_in interval, expired int,
+               next_look interval)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 -- pinned plans: see jobs.sql
@@ -51,6 +52,7 @@ begin
         perform howdah.compact_counts();
     end if;
     next_due_in := howdah.next_due_in();
+    select a.next_look into next_look from howdah.admit() as a;
     return next;
 end;
 $$;

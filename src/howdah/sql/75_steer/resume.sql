@@ -13,6 +13,11 @@ begin
     if not found then
         return false;
     end if;
+    insert into howdah.admission_requests (kind, name)
+    select 'limit', r.limit_name from howdah.type_limits as r where r.job_type = p_job_type and r.limit_name is not null;
+    if found then
+        perform howdah.notify_admission();
+    end if;
     perform howdah.wake(array[p_job_type]);
     return true;
 end;

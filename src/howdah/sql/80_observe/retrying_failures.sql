@@ -21,7 +21,7 @@ set enable_seqscan = off
 set jit = off
 begin atomic
     with waiting as (
-        select j.id from howdah.jobs_live as j where j.ready_at is null and j.worker_id is null
+        select j.id from howdah.jobs_live as j where j.ready_at is null and j.worker_id is null and (j.admission is null or j.admission = 'time' or j.admission = 'backoff')
         order by j.run_at limit 10 * p_depth
     ), held as (
         select j.id from howdah.jobs_live as j where j.held_by is not null limit 10 * p_depth

@@ -16,7 +16,7 @@ begin atomic
            count(*) filter (where s.unread_since is not null)
     from (
         select j.job_type, j.attempts, j.run_at, j.unread_since from howdah.jobs_live as j
-        where j.worker_id is null and j.ready_at is null
+        where j.worker_id is null and j.ready_at is null and (j.admission is null or j.admission = 'time' or j.admission = 'backoff')
         order by j.run_at limit p_cap
     ) as s
     group by 1;

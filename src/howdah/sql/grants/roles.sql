@@ -19,7 +19,9 @@ grant select on howdah.job_types to howdah_producer, howdah_worker, howdah_obser
 -- A producer enqueues, by function, by plain INSERT or by COPY, and reads nothing back.
 grant execute on function
     howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval,
-                   text, text, interval, text),
+                   text, text, interval, text, text),
+    howdah.enqueue_limited_now(text, jsonb, int, int, uuid, text, text, bool),
+    howdah.limit_copied(uuid, uuid, text[]), howdah.is_limited(text),
     howdah.enqueue_many(jsonb), howdah.payload_key(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
     howdah.has_idle_worker(), howdah.notify_workers(text[]), howdah.async_commit(), howdah.wait_for_disk(),
@@ -27,12 +29,12 @@ grant execute on function
     howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[]), howdah.type_defaults(text)
     to howdah_producer, howdah_worker;
 grant execute on procedure
-    howdah.enqueue_now(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval)
+    howdah.enqueue_now(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval, text)
     to howdah_producer, howdah_worker;
 grant usage on sequence howdah.id_counter to howdah_producer, howdah_worker;
-grant insert (id, job_type, priority, data, max_attempts, run_at, expires_at, trace, unique_key, unique_until)
+grant insert (id, job_type, priority, data, max_attempts, run_at, expires_at, trace, unique_key, unique_until, key)
     on howdah.jobs to howdah_producer, howdah_worker;
--- A row written directly to jobs_live is in line at once: no trigger checks whether it is due, or takes its unique key.
+-- A row written directly to jobs_live is in line at once: no trigger checks whether it is due, or has a key.
 grant insert (id, job_type, priority, data, max_attempts, trace)
     on howdah.jobs_live to howdah_producer, howdah_worker;
 
@@ -57,7 +59,12 @@ revoke execute on function
     howdah.take_inserted_key(text, text, uuid, text), howdah.take_requeued_keys(uuid[]),
     howdah.holds_unique_key(howdah.unique_keys, bool), howdah.release_unique_keys(text[], uuid[]),
     howdah.meet_existing(text, uuid, text, text, jsonb, timestamptz, timestamptz), howdah.meet_holders(jsonb),
-    howdah.forget_unique_keys()
+    howdah.debounce(uuid, timestamptz, timestamptz),
+    howdah.forget_unique_keys(),
+    howdah.enqueue_limited(text, jsonb, int, timestamptz, int, uuid, text, text, bool, timestamptz, text, text),
+    howdah.hand_over(howdah.freed_slot[]), howdah.limit_new(uuid[]),
+    howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text, bool),
+    howdah.request_all_looks()
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority, expires_at)

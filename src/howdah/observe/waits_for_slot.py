@@ -1,0 +1,114 @@
+"""Waits for slot: what a job that is not admitted waits for, as a sentence.
+
+In SQL  sql/35_admit/
+
+A job waits for a slot of its key, or for its named limit. The sentence says how many jobs hold a
+slot, since when the first of them has been at work, and how many jobs get one before it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from howdah.observe.count import CAP, Count
+from howdah.store import Store, query
+from howdah.text.wording import instant, jobs, length
+
+_KEY = """
+    select r.at_once, coalesce(r.ordered, false) as ordered, r.job_type is null as no_rule,
+           holders.jobs, holders.since,
+           (select count(*) from (
+                select from howdah.jobs_live as j
+                where j.job_type = $1 and j.key = $2 and j.admission = 'slot'
+                  and case when coalesce(r.ordered, false) then j.arrival < $4
+                           else (~j.priority, j.arrival) < (~$3::int, $4::bigint) end
+                limit $5) as before) as before
+    from (values (1)) as one
+    left join howdah.type_limits as r on r.job_type = $1
+    cross join lateral (
+        select count(*) as jobs, min(h.claimed_at) as since from (
+            select j.claimed_at from howdah.jobs_live as j
+            where j.job_type = $1 and j.key = $2 and j.admission < 'slot' limit $5) as h
+    ) as holders
+"""
+
+_LIMIT = """
+    select l.at_once, l.rate, l.per, l.burst, s.used_until, s.in_line, howdah.clock() as now,
+           holders.jobs, holders.since,
+           (select count(*) from (
+                select from howdah.jobs_live as j
+                where j.limited_by = $1 and j.admission = 'limit'
+                  and (~j.priority, j.arrival) < (~$2::int, $3::bigint)
+                limit $4) as before) as before
+    from (values (1)) as one
+    left join howdah.limits as l on l.name = split_part($1, ':', 1)
+    left join howdah.rate_states as s on s.limited_by = $1
+    cross join lateral (
+        select count(*) as jobs, min(h.claimed_at) as since from (
+            select j.claimed_at from howdah.jobs_live as j
+            where j.limited_by = $1 and j.admission = 'admitted' limit $4) as h
+    ) as holders
+"""
+
+
+async def waits_for_slot(store: Store, job: asyncpg.Record, within: timedelta) -> str | None:
+    """Say what a pending job waits for; None: not for a slot."""
+    if job["admission"] == "slot":
+        return await _for_key(store, job, within)
+    if job["admission"] == "limit":
+        return await _for_limit(store, job, within)
+    return None
+
+
+async def _for_key(store: Store, job: asyncpg.Record, within: timedelta) -> str:
+    (row,) = await query.fetch(
+        store,
+        within,
+        _KEY,
+        *(job["job_type"], job["key"], job["priority"], job["arrival"], CAP),
+    )
+    slots = 1 if row["no_rule"] else row["at_once"]
+    held = f"{row['jobs']:,} of {slots:,} slots are taken" if slots else "it has no limit now"
+    order = ", in the order of enqueueing" if row["ordered"] else ""
+    held += _since(row, job["now"])
+    return f"It waits for the key {job['key']}: {held}; {_before(row)}{order}."
+
+
+async def _for_limit(store: Store, job: asyncpg.Record, within: timedelta) -> str:
+    name = job["limited_by"]
+    (row,) = await query.fetch(store, within, _LIMIT, name, job["priority"], job["arrival"], CAP)
+    parts: list[str] = []
+    if row["at_once"] is not None:
+        parts.append(
+            f"{row['jobs']:,} of {row['at_once']:,} slots are taken{_since(row, row['now'])}"
+        )
+    if (next_at := _next_start(row)) is not None:
+        parts.append(f"its rate lets the next job in at {instant(next_at)}")
+    parts.append(_before(row))
+    return f"It waits for the limit {name}: {'; '.join(parts)}."
+
+
+def _since(row: asyncpg.Record, now: datetime) -> str:
+    return f", the first for {length(now - row['since'])}" if row["since"] else ""
+
+
+def _before(row: asyncpg.Record) -> str:
+    count = Count(row["before"], row["before"] >= CAP)
+    return (
+        f"{jobs(count)} {'goes' if count.jobs == 1 else 'go'} before it" if count else "it is next"
+    )
+
+
+def _next_start(row: asyncpg.Record) -> datetime | None:
+    """Return when the rate lets the next job start; None: it does not hold jobs back now."""
+    if row["rate"] is None or row["used_until"] is None:
+        return None
+    try:
+        at: datetime = row["used_until"] + (row["in_line"] + 1 - row["burst"]) * (
+            row["per"] / row["rate"]
+        )
+    except OverflowError:
+        return None
+    return at if at > row["now"] else None

@@ -1,0 +1,151 @@
+-- hand_over · give slots that become free to the next jobs that wait for them, one for one
+--
+-- Called in the transaction that frees the slots, after the rows of their jobs were deleted or updated, in a statement of its own: what this
+-- snapshot does not show is left to `admit`. The number of jobs that hold a slot stays the same, so nothing is counted and
+-- nobody waits. After a limit was lowered, the jobs that are left are counted, and slots that are too many are not handed over.
+--
+--   p_slots  the slots of jobs that have ended or were put back
+--
+-- Locks the rows it moves (skip locked); where one was locked it leaves a request. Wakes idle workers that know the types.
+
+create or replace function howdah.hand_over(p_slots howdah.freed_slot[]) returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_now        timestamptz := howdah.clock();
+    v_blind      bool        := current_setting('transaction_isolation') <> 'read committed';  -- an old snapshot
+    v_types      text[];     -- of jobs that joined the line
+    v_more       text[];
+    v_limits     text[];     -- limits at which a job has arrived, or that have a free slot now
+    v_job_types  text[];     -- keys that have a free slot now
+    v_keys       text[];
+begin
+    if exists (select from unnest(p_slots) as s where s.key is not null) then
+        with freed as materialized (
+            select s.job_type, s.key, count(*) as slots, coalesce(r.ordered, false) as ordered,
+                   case when r.counted then r.at_once end as most
+            from unnest(p_slots) as s left join howdah.type_limits as r on r.job_type = s.job_type
+            where s.key is not null and (r.job_type is null or r.at_once is not null)
+            group by s.job_type, s.key, r.ordered, r.counted, r.at_once
+        ), free as materialized (
+            select f.*, case when f.most is null then f.slots
+                             else least(f.slots, f.most - (select count(*) from (
+                                 select from howdah.jobs_live as j
+                                 where j.job_type = f.job_type and j.key = f.key and j.key is not null
+                                   and j.admission < 'slot' and j.admission is not null
+                                 limit f.most) as holders)) end as slots_left
+            from freed as f
+        ), taken as materialized (
+            select f.job_type, f.key, f.slots,
+                   case when f.ordered then array(
+                       select l.ctid from (select howdah.next_in_order(f.job_type, f.key) as ctid) as c
+                       cross join lateral (
+                           select j.ctid from howdah.jobs_live as j
+                           where j.ctid = c.ctid and j.admission = 'slot' and f.slots_left > 0
+                           limit 1 for update skip locked) as l)
+                   else array(
+                       select l.ctid from (
+                           select j.ctid from howdah.jobs_live as j
+                           where j.job_type = f.job_type and j.key = f.key and j.key is not null
+                             and j.admission = 'slot' and j.admission is not null
+                           order by ~j.priority, j.arrival limit greatest(f.slots_left, 0) + 16) as c
+                       cross join lateral (
+                           select j.ctid from howdah.jobs_live as j
+                           where j.ctid = c.ctid and j.admission = 'slot'
+                           limit 1 for update skip locked) as l
+                       limit greatest(f.slots_left, 0)) end as spots
+            from free as f
+        ), moved as (
+            update howdah.jobs_live as j
+            set admission = case when j.run_at > v_now then 'time' when j.limited_by is not null then 'limit' else 'admitted' end,
+                ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end
+            from (select unnest(t.spots) as ctid from taken as t) as t
+            where j.ctid = t.ctid
+            returning j.job_type, j.key, j.admission, j.limited_by
+        ), unused as (
+            select t.job_type, t.key from taken as t where cardinality(t.spots) < t.slots
+            union
+            select m.job_type, m.key from moved as m where m.admission = 'time'
+        )
+        select (select array_agg(distinct m.job_type::text) from moved as m where m.admission = 'admitted'),
+               (select array_agg(distinct m.limited_by) from moved as m where m.admission = 'limit'),
+               (select array_agg(u.job_type) from unused as u), (select array_agg(u.key) from unused as u)
+        into v_types, v_limits, v_job_types, v_keys;
+        if v_blind then
+            insert into howdah.admission_requests (kind, job_type, name)
+            select distinct 'key', s.job_type, s.key from unnest(p_slots) as s where s.key is not null;
+        elsif v_keys is not null then
+            insert into howdah.admission_requests (kind, job_type, name)
+            select 'key', k.job_type, k.key from unnest(v_job_types, v_keys) as k (job_type, key)
+            where (select true from howdah.jobs_live as j
+                   where j.job_type = k.job_type and j.key = k.key and j.key is not null
+                     and j.admission = 'slot' and j.admission is not null limit 1) is not null;
+        end if;
+    end if;
+
+    if exists (select from unnest(p_slots) as s where s.limited_by is not null) then
+        with freed as materialized (
+            select s.limited_by, count(*) as slots, max(s.claimed_at) as claimed_at
+            from unnest(p_slots) as s where s.limited_by is not null group by s.limited_by
+        ), of_admit as (
+            -- these have a rate, or too many jobs hold a slot: only admit may let in others
+            insert into howdah.admission_requests (kind, name, claimed_at)
+            select 'limit', f.limited_by, f.claimed_at
+            from freed as f join howdah.limits as l on l.name = split_part(f.limited_by, ':', 1)
+            where l.rate is not null or l.counted or v_blind
+        ), taken as materialized (
+            select f.limited_by, f.slots,
+                   array(
+                       select l.ctid from (
+                           select j.ctid from howdah.jobs_live as j
+                           where j.limited_by = f.limited_by and j.limited_by is not null
+                             and j.admission = 'limit' and j.admission is not null
+                             and (select true from howdah.paused_types as p where p.job_type = j.job_type) is null
+                           order by ~j.priority, j.arrival limit f.slots + 64) as c
+                       cross join lateral (
+                           select j.ctid from howdah.jobs_live as j
+                           where j.ctid = c.ctid and j.admission = 'limit'
+                           limit 1 for update skip locked) as l
+                       limit f.slots) as spots
+            from freed as f join howdah.limits as l on l.name = split_part(f.limited_by, ':', 1)
+            where l.rate is null and not l.counted
+        ), moved as (
+            update howdah.jobs_live as j
+            set admission = case when not coalesce(j.run_at > v_now, false) then 'admitted'
+                                 when j.key is null then 'time' else 'backoff' end,
+                ready_at = case when j.run_at > v_now then null else greatest(now(), j.run_at) end
+            from (select unnest(t.spots) as ctid from taken as t) as t
+            where j.ctid = t.ctid
+            returning j.job_type, j.admission, j.limited_by
+        )
+        select (select array_agg(distinct m.job_type::text) from moved as m where m.admission = 'admitted'),
+               (select array_agg(distinct t.limited_by) from taken as t where cardinality(t.spots) < t.slots)
+               || (select array_agg(distinct m.limited_by) from moved as m where m.admission <> 'admitted')
+        into v_more, v_job_types;
+        v_types := v_types || v_more;
+        v_limits := v_limits || v_job_types;
+    end if;
+
+    if v_limits is not null then
+        insert into howdah.admission_requests (kind, name)
+        select distinct 'limit', g.name from unnest(v_limits) as g (name)
+        where (select true from howdah.jobs_live as j
+               where j.limited_by = g.name and j.limited_by is not null
+                 and j.admission = 'limit' and j.admission is not null limit 1) is not null;
+    end if;
+    if v_types is not null then
+        perform howdah.wake(v_types);
+    end if;
+    if exists (select from howdah.admission_requests as r where r.xid = pg_current_xact_id()) then
+        perform howdah.notify_admission();
+    end if;
+end;
+$$;

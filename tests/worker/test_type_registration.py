@@ -78,10 +78,10 @@ async def test_the_last_start_wins_and_a_running_worker_does_not_overwrite_it(ds
                 await old.store.fetch(
                     "update howdah.job_types set last_seen_at = last_seen_at - interval '1 hour'"
                 )
-                registration = TypeRegistration(old.store, first.id, old.handlers)
+                registration = TypeRegistration(old.store, first.id, old.handlers, {})
                 assert await registration.step()  # registers, as a start does
                 assert (await registered(old, "pay"))["max_attempts"] == 1
-                again = TypeRegistration(new.store, second.id, new.handlers)
+                again = TypeRegistration(new.store, second.id, new.handlers, {})
                 assert await again.step()
                 newest = await registered(new, "pay")
                 await old.store.fetch(
@@ -102,7 +102,7 @@ async def test_a_type_that_was_pruned_is_registered_again(queue: Queue) -> None:
     @queue.job
     async def mail() -> None: ...
 
-    registration = TypeRegistration(queue.store, "me", queue.handlers)
+    registration = TypeRegistration(queue.store, "me", queue.handlers, {})
     assert await registration.step()
     await queue.store.fetch("delete from howdah.job_types")
     assert await registration.step()

@@ -38,7 +38,9 @@ SHOW_NONE = {
     "bench": "prints measures",
     "completion": "prints our own words",
 }
-SHOWN = {"jobs", "show", "watch", "why", "stats", "doctor", "metrics", "pause", "recover"}
+SHOWN = {
+    *("jobs", "show", "watch", "why", "stats", "doctor", "metrics", "pause", "recover", "limits"),
+}
 
 HOSTILE = "\x1b[2J\x07\r\b\x7f\x85\x9b31m\u202eback\u2028\u2066\u200b\ufeff\U000e0041\t\n12:00 INFO"
 
@@ -63,7 +65,7 @@ def store_everywhere(dsn: str, text: str) -> UUID:
     entry = {"attempt": 1, "error": text, "traceback": text, "worker_id": text}
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("truncate howdah.jobs, howdah.job_events, howdah.paused_types")
-        connection.execute("truncate howdah.workers")
+        connection.execute("truncate howdah.workers, howdah.limits, howdah.type_limits")
         row = connection.execute(
             "insert into howdah.jobs (job_type, data, result, status, last_error, errors,"
             " worker_id, current_stage, completed_at, attempts, events_count)"
@@ -84,6 +86,10 @@ def store_everywhere(dsn: str, text: str) -> UUID:
         )
         connection.execute("insert into howdah.jobs (job_type) values (%s)", [job_type])
         connection.execute("select howdah.pause(%s, %s)", [job_type, text])
+        limit = job_type.replace(":", "") or "x"
+        connection.execute("select howdah.set_limit(%s, 1)", [limit])
+        connection.execute("update howdah.limits set changed_by = %s", [text])
+        connection.execute("select howdah.set_type_limit(%s, 1, p_limit => %s)", [job_type, limit])
     return row[0]
 
 
@@ -98,6 +104,7 @@ def commands(id: UUID, job_type: str) -> list[tuple[str, ...]]:
         ("doctor",),
         ("pause",),
         ("recover",),
+        ("limits",),
     ]
 
 

@@ -75,9 +75,10 @@ def run_each(session: Session) -> None:
 
 
 def check_costs(session: Session) -> None:
-    costs: dict[str, int] = {}
-    for _ in range(2):  # the first call makes the plans
-        costs = measured(session)
+    measured(session)  # makes the plans
+    # the lower of two: other activity may make a session plan again at any time
+    first, second = measured(session), measured(session)
+    costs = {what: min(cost, second[what]) for what, cost in first.items()}
     assert {what: cost for what, cost in costs.items() if cost >= FEW} == {}
 
 

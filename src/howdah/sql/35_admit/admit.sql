@@ -77,7 +77,8 @@ begin
     ), walks as (
         select a.job_type, min(a.name) as name from asked as a where a.kind = 'type' group by a.job_type
     ), rules as (
-        select a.job_type, max(coalesce(a.name::xid8, pg_snapshot_xmax(v_now)))::text as barrier
+        -- as text and bigint: PostgreSQL 14 has no max(xid8)
+        select a.job_type, max(coalesce(a.name, pg_snapshot_xmax(v_now)::text)::bigint)::text as barrier
         from asked as a where a.kind = 'rule' group by a.job_type
     )
     select (select array_agg(k.job_type order by k.job_type, k.name) from keys as k),

@@ -62,7 +62,7 @@ begin
         from (select j.worker_id, j.claimed_at from howdah.jobs_live as j
               where j.limited_by = p_limited_by and j.limited_by is not null
                 and j.admission = 'admitted' and j.admission is not null) as h;
-        v_state.used_until := coalesce(v_state.used_until, '-infinity');
+        v_state.used_until := coalesce(v_state.used_until, '2000-01-01Z');  -- finite: PostgreSQL 14 to 16 have no infinite intervals
         if v_state.in_line > v_in_line then
             v_state.used_until :=
                 greatest(v_state.used_until, least(v_now, coalesce(greatest(p_claimed_at, v_claimed), v_now)))

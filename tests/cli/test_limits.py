@@ -27,6 +27,7 @@ def test_limits_are_listed_changed_and_removed(cli: Cli) -> None:
 def test_a_bad_limit_is_refused(cli: Cli) -> None:
     for arguments, message in (
         (("api", "--at-once", "0"), "at_once must be between 1"),
+        (("api", "--rate", "5", "--per", "0s"), "per in Rate(…) must be longer than 0"),
         (("--remove",), "name the limit"),
         (("api", "--per", "1m"), "need --rate"),
         (("api", "--remove", "--at-once", "1"), "takes no other value"),

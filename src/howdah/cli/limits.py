@@ -58,9 +58,8 @@ def limits(
         if name is not None and remove:
             found = await store_admit.remove_limit(queue.store, name)
         elif name is not None and sets:
-            given = (
-                None if rate is None else Rate(rate, per=per or timedelta(seconds=1), burst=burst)
-            )
+            time = timedelta(seconds=1) if per is None else per
+            given = None if rate is None else Rate(rate, per=time, burst=burst)
             limit = named_limit(name, at_once, given, per_key)
             await store_admit.set_limit(
                 queue.store,

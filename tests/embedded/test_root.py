@@ -56,14 +56,18 @@ def as_initdb_account(*command: str) -> int:
 
 
 def initdb_in(pgdata: Path) -> list[psutil.Process]:
-    """Find the initdb that works in this folder, which exists before the program runs."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
+    """Find the initdb that works in this folder, which exists before the program runs.
+
+    A process that it has just started looks like it until it runs a program of its own.
+    """
+    found = {
+        process.pid: process
+        for process in psutil.process_iter(["cmdline", "ppid"])
         if (arguments := process.info["cmdline"])
         and Path(arguments[0]).name == "initdb"
         and str(pgdata) in arguments
-    ]
+    }
+    return [process for process in found.values() if process.info["ppid"] not in found]
 
 
 def test_in_a_namespace_all_files_belong_to_root(empty_home: Path) -> None:

@@ -75,10 +75,12 @@ def run_each(session: Session) -> None:
 
 
 def check_costs(session: Session) -> None:
-    measured(session)  # makes the plans
-    # the lower of two: other activity may make a session plan again at any time
-    first, second = measured(session), measured(session)
-    costs = {what: min(cost, second[what]) for what, cost in first.items()}
+    costs = measured(session)  # makes the plans
+    for _ in range(5):
+        # the lowest of some: other activity may make a session plan again at any time
+        costs = {what: min(cost, costs[what]) for what, cost in measured(session).items()}
+        if max(costs.values()) < FEW:
+            break
     assert {what: cost for what, cost in costs.items() if cost >= FEW} == {}
 
 

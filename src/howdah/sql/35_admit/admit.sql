@@ -116,6 +116,9 @@ begin
         from (select distinct * from unnest(v_job_types, v_keys) as k (job_type, key)) as k;
     end if;
     if v_keys is not null then
+        if exists (select from howdah.type_limits as r where r.fair and r.job_type = any (v_job_types)) then
+            perform howdah.fit_fair_widths(v_job_types, p_narrow => true);  -- before many new keys join the line
+        end if;
         select * into v_more from howdah.admit_keys(v_job_types, v_keys);
         admitted := admitted + v_more.admitted;
         next_look := least(next_look, v_more.next_look);

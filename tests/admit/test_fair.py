@@ -196,6 +196,17 @@ def test_many_keys_that_come_at_once_do_not_fill_the_line(db: Database) -> None:
 
 
 @pytest.mark.engine
+def test_a_new_key_does_not_wait_until_all_others_were_looked_at(db: Database) -> None:
+    db.execute(FAIR)
+    many(db, 1, *(f"key-{n}" for n in range(5000)))
+    job = db.enqueue("mail", key="new")
+    db.admit()
+    assert db.admission_of(job) == "admitted"
+    db.admit_all()
+    assert len(db.admitted()) == 5001
+
+
+@pytest.mark.engine
 def test_keys_that_wait_get_the_same_share(db: Database) -> None:
     beat(db, "w", 20)
     db.execute(FAIR)

@@ -57,6 +57,10 @@ begin
                                   where r.xid = any (v_open) and r.xid < v_from limit p_limit);
     end if;
     requests := cardinality(v_rows);
+    if requests >= p_limit then  -- also the latest ones: a new key does not wait for all that were written before
+        v_rows := v_rows || array(select r.ctid from howdah.admission_requests as r
+                                  where r.xid >= v_from order by r.xid desc limit p_limit / 4);
+    end if;
     admitted := 0;
     -- v_now is older than the look: a request that it does not show is read next time
     as_of := case when requests < p_limit and not v_writes then v_now::text else p_since end;

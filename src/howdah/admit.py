@@ -82,20 +82,30 @@ class KeyRule(msgspec.Struct, frozen=True, kw_only=True):
     """What limits the jobs of a type."""
 
     key: KeyOf | None = None
-    at_once: int | None = None  # per key; None: one, or as many as `limit` allows
+    at_once: int | None = None  # per key; None: one, or as many as `limit` or `fair` allows
     ordered: bool = False
+    fair: bool = False
     limit: str | None = None
 
     @property
     def registered(self) -> dict[str, object]:
         """Describe it for howdah.register_limits; empty: there is no rule."""
-        if self.at_once is None and self.limit is None:
+        if self.at_once is None and self.limit is None and not self.fair:
             return {}
-        return {"at_once": self.at_once, "ordered": self.ordered, "limit": self.limit}
+        rule: dict[str, object] = {
+            "at_once": self.at_once,
+            "ordered": self.ordered,
+            "limit": self.limit,
+        }
+        return {**rule, "fair": True} if self.fair else rule
 
 
 def key_rule(
-    key: object = None, at_once: object = None, ordered: object = False, limit: object = None
+    key: object = None,
+    at_once: object = None,
+    ordered: object = False,
+    limit: object = None,
+    fair: object = False,
 ) -> KeyRule:
     """Check the options of a job type."""
     if key is not None and not isinstance(key, str) and not callable(key):
@@ -106,11 +116,25 @@ def key_rule(
     if check_flag("ordered", ordered):
         if slots not in (None, 1):
             raise BadInput(f"at_once must be 1, or left out, where ordered=True, not {slots}")
+        if fair is True:
+            raise BadInput(
+                "leave out ordered or fair: ordered keys have one slot each, "
+                "so they take turns already"
+            )
         slots = 1
+    if check_flag("fair", fair):
+        if key is None:
+            raise BadInput('fair=True needs key, such as key="tenant_id": whose jobs take turns')
+        if slots is not None:
+            raise BadInput(
+                f"leave out at_once={slots} or fair: fair=True sets no limit per key, and with one "
+                "the keys take turns without it"
+            )
     return KeyRule(
         key=key,  # type: ignore[arg-type]
         at_once=slots,
         ordered=bool(ordered),
+        fair=bool(fair),
         limit=None if limit is None else check_limit_name(limit),
     )
 

@@ -162,6 +162,7 @@ class WorkerParts:
                 "threads": in_hand.thread_limit,
                 "threads_busy": in_hand.in_threads,
                 "thread_types": options.limited_types,
+                "ahead": self.claim_loop.ahead,
                 "running": len(in_hand.running),
                 "job_types": options.job_types,
                 "leaving": self.leaving,

@@ -20,6 +20,7 @@ class Rule(NamedTuple):
     slots: int | None  # per key
     ordered: bool = False
     limit: str | None = None
+    fair: bool = False
 
 
 class Run(NamedTuple):

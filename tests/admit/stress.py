@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from tests.admit.history import History, Rule, Run
 from tests.support import Claimed, Session
@@ -26,9 +27,11 @@ RULES = {
     "one": Rule(1, limit="api"),
     "plain": Rule(None),
     "limited": Rule(None, limit="api"),
+    "fair": Rule(None, fair=True),
+    "fair limited": Rule(None, limit="api", fair=True),
 }
 LIMITS = {"api": 4}
-KEYS = {"ordered": 3, "wide": 3, "one": 10, "plain": 1, "limited": 1}
+KEYS = {"ordered": 3, "wide": 3, "one": 10, "plain": 1, "limited": 1, "fair": 3, "fair limited": 3}
 
 PRODUCERS, WORKERS, MEDDLERS = 3, 5, 2
 ROUNDS = 40  # transactions per producer
@@ -55,10 +58,10 @@ class Stress:
         for name, at_once in LIMITS.items():
             setup.execute("select howdah.set_limit(%s, %s)", name, at_once)
         for job_type, rule in RULES.items():
-            if rule.slots is not None or rule.limit is not None:
+            if rule._replace(ordered=False) != Rule(None):
                 setup.execute(
-                    "select howdah.set_type_limit(%s, %s, %s, %s)",
-                    *(job_type, rule.slots, rule.ordered, rule.limit),
+                    "select howdah.set_type_limit(%s, %s, %s, %s, p_fair => %s)",
+                    *(job_type, rule.slots, rule.ordered, rule.limit, rule.fair),
                 )
         producers = [self._start(self._produce, n) for n in range(PRODUCERS)]
         others = [self._start(self._work, n) for n in range(WORKERS)]
@@ -227,8 +230,11 @@ class Stress:
                 continue
             time.sleep(0.01)
 
-    def _keep_up(self, session: Session, _: random.Random, __: int) -> None:
+    def _keep_up(self, session: Session, chance: random.Random, _: int) -> None:
         while not self._drained.is_set():
+            # fair keys get wider and narrower
+            told = {"slots": chance.choice([1, 1, 2, 8]), "job_types": ["fair", "fair limited"]}
+            session.rows("select howdah.beat('slots', p_info => %s)", Jsonb(told))
             session.rows("select * from howdah.upkeep('1 second')")
             time.sleep(0.05)
 
@@ -238,7 +244,8 @@ class Stress:
                 """
                 select format('%%s jobs of %%s %%s hold a slot', count(*), j.job_type, j.key)
                 from jobs_live as j join type_limits as r on r.job_type = j.job_type
-                where j.key is not null and r.at_once is not null and j.admission < 'slot'
+                where j.key is not null and r.at_once is not null and not r.fair
+                  and j.admission < 'slot'
                 group by j.job_type, j.key, r.at_once having count(*) > r.at_once
                 union all
                 select format('%%s jobs hold a slot of %%s', count(*), l.name)

@@ -24,6 +24,21 @@ def test_limits_are_listed_changed_and_removed(cli: Cli) -> None:
     assert [limit["name"] for limit in cli.json("limits")] == ["api-2"]
 
 
+def test_the_rules_of_job_types_are_listed(cli: Cli) -> None:
+    with psycopg.connect(cli.dsn) as connection:
+        for call in (
+            "'mail', 3",
+            "'book', 1, true",
+            "'render', null, p_fair => true",
+        ):
+            connection.execute(f"select howdah.set_type_limit({call})")  # type: ignore[arg-type]
+    lines = cli.ok("limits").splitlines()
+    rules = {line.split()[0]: line for line in lines}
+    assert " 3 " in rules["mail"]
+    assert "1, in order" in rules["book"]
+    assert "fair, 100 in line" in rules["render"]
+
+
 def test_a_bad_limit_is_refused(cli: Cli) -> None:
     for arguments, message in (
         (("api", "--at-once", "0"), "at_once must be between 1"),

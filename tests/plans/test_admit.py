@@ -119,6 +119,14 @@ def test_a_million_waiting_jobs_cost_few_buffers(backlog: Backlog) -> None:
     check_costs(backlog.db.session())
 
 
+def test_keys_that_wait_are_counted_without_their_jobs(backlog: Backlog) -> None:
+    for session in (backlog.early_session, backlog.db.session()):
+        for job_type, few in (("ordered", 20), ("waiting", 600)):
+            count = f"select howdah.count_waiting_keys('{job_type}', 100)"
+            buffers(session, count)  # reads the catalog
+            assert buffers(session, count) < few
+
+
 def test_a_claim_beside_waiting_jobs_costs_as_much_as_without(backlog: Backlog) -> None:
     session = backlog.db.session()
     claim = "select * from howdah.claim_job_batch('worker', %s::text[], 10)"

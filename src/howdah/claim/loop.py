@@ -137,6 +137,11 @@ class ClaimLoop:
         """Whether the database notifies this worker of new jobs."""
         return self._wakeup.is_listening
 
+    @property
+    def ahead(self) -> int:
+        """How many jobs it claims before a slot is free for them. Safe in any thread."""
+        return sum(group.buffer.ahead for group in self._groups)
+
     async def listen(self) -> None:
         await self._wakeup.start()
 

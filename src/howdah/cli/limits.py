@@ -1,4 +1,4 @@
-"""howdah limits: list, set and remove the named limits."""
+"""howdah limits: list, set and remove the named limits, and list the rules of job types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from howdah.cli import formatting, options, output
 from howdah.cli.options import dsn_option, json_option
 from howdah.cli.run_on_queue import run_on_queue
 from howdah.store import admit as store_admit
-from howdah.store.admit import NamedLimit
+from howdah.store.admit import NamedLimit, TypeLimit
 from howdah.text.printable import one_line
 from howdah.text.wording import length
 
@@ -40,7 +40,7 @@ def limits(
     as_json: bool,
     dsn: str | None,
 ) -> None:
-    """List the named limits, or set or remove one.
+    """List the named limits and the rules of job types, or set or remove a limit.
 
     A change holds at once, for waiting jobs too. It stays until the code of a worker that starts
     says something else than before.
@@ -53,7 +53,7 @@ def limits(
     if remove and sets:
         raise click.UsageError("--remove takes no other value")
 
-    async def work(queue: Queue) -> tuple[bool, list[NamedLimit]]:
+    async def work(queue: Queue) -> tuple[bool, list[NamedLimit], list[TypeLimit]]:
         found = True
         if name is not None and remove:
             found = await store_admit.remove_limit(queue.store, name)
@@ -70,9 +70,11 @@ def limits(
                 burst,
                 per_key,
             )
-        return found, await store_admit.named_limits(queue.store)
+        named = await store_admit.named_limits(queue.store)
+        rules = await store_admit.type_limits(queue.store) if name is None else []
+        return found, named, rules
 
-    found, named = run_on_queue(dsn, work)
+    found, named, rules = run_on_queue(dsn, work)
     if not found:
         output.note(f"there is no limit named {one_line(name or '')}")
     if name is not None:
@@ -80,6 +82,8 @@ def limits(
     if as_json:
         output.show_json(named)
         return
+    if rules:
+        _show_rules(rules)
     if not named:
         if found:
             output.note("there is no limit" if name is None or not remove else "removed")
@@ -99,6 +103,27 @@ def limits(
             one_line(limit.changed_by),
         )
     output.show(table)
+
+
+def _show_rules(rules: list[TypeLimit]) -> None:
+    table = output.table("TYPE", "PER KEY", "LIMIT", "CHANGED", "BY")
+    for rule in rules:
+        table.add_row(
+            one_line(rule.job_type),
+            _per_key(rule),
+            one_line(rule.limit_name or "none"),
+            formatting.ago(rule.changed_at),
+            one_line(rule.changed_by),
+        )
+    output.show(table)
+
+
+def _per_key(rule: TypeLimit) -> str:
+    if rule.fair:
+        return f"fair, {rule.at_once:,} in line"
+    if rule.ordered:
+        return "1, in order"
+    return "any" if rule.at_once is None else f"{rule.at_once:,}"
 
 
 def _rate(limit: NamedLimit) -> str:

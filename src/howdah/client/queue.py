@@ -186,6 +186,7 @@ class Queue:
         key: KeyOf | None = None,
         at_once: int | None = None,
         ordered: bool = False,
+        fair: bool = False,
         limit: str | None = None,
     ) -> Registration: ...
     def job(
@@ -211,13 +212,15 @@ class Queue:
         key: KeyOf | None = None,
         at_once: int | None = None,
         ordered: bool = False,
+        fair: bool = False,
         limit: str | None = None,
     ) -> JobType[..., Any] | Registration:
         """Register a function as a type of job, bare or with options.
 
         `key` is the name of a parameter, or a function of the payload. No more than `at_once` jobs
         with the same key run at once; with `ordered`, one after the other in the order of
-        enqueueing. `limit` names a limit, see `queue.limit`.
+        enqueueing. With `fair` there is no such limit, but keys take turns: a key with many jobs
+        does not keep others waiting. `limit` names a limit, see `queue.limit`.
         """
         registration = Registration(
             self._registry,
@@ -241,6 +244,7 @@ class Queue:
                 key=key,
                 at_once=at_once,
                 ordered=ordered,
+                fair=fair,
                 limit=limit,
             ),
         )

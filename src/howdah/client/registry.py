@@ -98,6 +98,7 @@ def rules(
     key: KeyOf | None = None,
     at_once: int | None = None,
     ordered: bool = False,
+    fair: bool = False,
     limit: str | None = None,
 ) -> Rules:
     """Make the rules of a job type; raises BadInput for a bad value."""
@@ -113,7 +114,7 @@ def rules(
         queue=check_queue_name(queue),
         expires=None if expires is None else check_length("expires", expires),
         unique=check_unique(unique, unique_until, unique_for, on_conflict),
-        keys=key_rule(key, at_once, ordered, limit),
+        keys=key_rule(key, at_once, ordered, limit, fair),
     )
 
 

@@ -397,6 +397,7 @@ class SyncQueue:
         key: KeyOf | None = None,
         at_once: int | None = None,
         ordered: bool = False,
+        fair: bool = False,
         limit: str | None = None,
     ) -> SyncRegistration: ...
 
@@ -423,13 +424,15 @@ class SyncQueue:
         key: KeyOf | None = None,
         at_once: int | None = None,
         ordered: bool = False,
+        fair: bool = False,
         limit: str | None = None,
     ) -> SyncJobType[..., Any] | SyncRegistration:
         """Register a function as a type of job, bare or with options.
 
         `key` is the name of a parameter, or a function of the payload. No more than `at_once` jobs
         with the same key run at once; with `ordered`, one after the other in the order of
-        enqueueing. `limit` names a limit, see `queue.limit`.
+        enqueueing. With `fair` there is no such limit, but keys take turns: a key with many jobs
+        does not keep others waiting. `limit` names a limit, see `queue.limit`.
         """
         registered = self.asynchronous.job(
             name=name,
@@ -450,6 +453,7 @@ class SyncQueue:
             key=key,
             at_once=at_once,
             ordered=ordered,
+            fair=fair,
             limit=limit,
         )
         registration = SyncRegistration(registered, self._bridge)

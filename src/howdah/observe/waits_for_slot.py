@@ -3,7 +3,8 @@
 In SQL  sql/35_admit/
 
 A job waits for a slot of its key, or for its named limit. The sentence says how many jobs hold a
-slot, since when the first of them has been at work, and how many jobs get one before it.
+slot, since when the first of them has been at work, and how many jobs get one before it. A job of a
+fair key waits for its turn: then it says how many jobs of its key are ahead of it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from howdah.store import Store, query
 from howdah.text.wording import instant, jobs, length
 
 _KEY = """
-    select r.at_once, coalesce(r.ordered, false) as ordered, r.job_type is null as no_rule,
+    select r.at_once, coalesce(r.ordered, false) as ordered,
+           coalesce(r.fair, false) as fair, r.job_type is null as no_rule,
            holders.jobs, holders.since,
            (select count(*) from (
                 select from howdah.jobs_live as j
@@ -69,6 +71,13 @@ async def _for_key(store: Store, job: asyncpg.Record, within: timedelta) -> str:
         _KEY,
         *(job["job_type"], job["key"], job["priority"], job["arrival"], CAP),
     )
+    if row["fair"]:
+        held = jobs(Count(row["jobs"], row["jobs"] >= CAP))
+        return (
+            "It waits for its turn, because keys of this type take turns: "
+            f"the key {job['key']} has {held} in line or at work"
+            f"{_since(row, job['now'])}; {_before(row)}."
+        )
     slots = 1 if row["no_rule"] else row["at_once"]
     held = f"{row['jobs']:,} of {slots:,} slots are taken" if slots else "it has no limit now"
     order = ", in the order of enqueueing" if row["ordered"] else ""

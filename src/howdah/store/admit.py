@@ -67,6 +67,27 @@ class NamedLimit(msgspec.Struct, frozen=True, kw_only=True):
     changed_by: str
 
 
+class TypeLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of howdah.type_limits: the rule of a job type."""
+
+    job_type: str
+    at_once: int | None
+    ordered: bool
+    fair: bool
+    limit_name: str | None
+    changed_at: datetime
+    changed_by: str
+
+
+async def type_limits(store: Store) -> list[TypeLimit]:
+    """Return the rules of all job types that have one."""
+    rows = await store.fetch(
+        "select job_type, at_once, ordered, fair, limit_name, changed_at, changed_by "
+        "from howdah.type_limits order by job_type"
+    )
+    return [TypeLimit(**dict(row)) for row in rows]
+
+
 _LIMITS = """
     select l.name, l.at_once, l.rate, l.per, l.burst, l.per_key,
            array(select t.job_type::text from howdah.type_limits as t

@@ -57,6 +57,10 @@ begin
                                   where r.xid = any (v_open) and r.xid < v_from limit p_limit);
     end if;
     requests := cardinality(v_rows);
+    if requests >= p_limit then  -- also the latest ones: a new key does not wait for all that were written before
+        v_rows := v_rows || array(select r.ctid from howdah.admission_requests as r
+                                  where r.xid >= v_from order by r.xid desc limit p_limit / 4);
+    end if;
     admitted := 0;
     -- v_now is older than the look: a request that it does not show is read next time
     as_of := case when requests < p_limit and not v_writes then v_now::text else p_since end;
@@ -116,6 +120,9 @@ begin
         from (select distinct * from unnest(v_job_types, v_keys) as k (job_type, key)) as k;
     end if;
     if v_keys is not null then
+        if exists (select from howdah.type_limits as r where r.fair and r.job_type = any (v_job_types)) then
+            perform howdah.fit_fair_widths(v_job_types, p_narrow => true);  -- before many new keys join the line
+        end if;
         select * into v_more from howdah.admit_keys(v_job_types, v_keys);
         admitted := admitted + v_more.admitted;
         next_look := least(next_look, v_more.next_look);

@@ -19,7 +19,7 @@ declare
     v_open   bool[];  -- per key: whether a slot is still free
 begin
     with asked as materialized (
-        select a.job_type, a.key, a.nth, coalesce(r.ordered, false) as ordered,
+        select a.job_type, a.key, a.nth, coalesce(r.ordered, false) as ordered, r.fair,
                -- without a limit: in steps of 1000 jobs
                case when r.job_type is not null and r.at_once is null then 1000
                     else coalesce(r.at_once, 1) - (select count(*) from (
@@ -30,7 +30,7 @@ begin
         from unnest(p_job_types, p_keys) with ordinality as a (job_type, key, nth)
         left join howdah.type_limits as r on r.job_type = a.job_type
     ), taken as materialized (
-        select a.nth, a.job_type, a.slots,
+        select a.nth, a.job_type, a.slots, a.fair,
                case when a.slots <= 0 then '{}'
                when a.ordered then array(
                    select l.ctid from (select howdah.next_in_order(a.job_type, a.key) as ctid) as c
@@ -53,8 +53,10 @@ begin
     ), moved as (
         update howdah.jobs_live as j
         set admission = case when j.run_at > v_now then 'time' when j.limited_by is not null then 'limit' else 'admitted' end,
-            ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end
-        from (select unnest(t.spots) as ctid from taken as t) as t
+            ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end,
+            -- as in hand_over
+            arrival = case when t.fair and j.limited_by is not null then nextval('howdah.arrivals') else j.arrival end
+        from (select unnest(t.spots) as ctid, t.fair from taken as t) as t
         where j.ctid = t.ctid
         returning j.job_type, j.key, j.admission, j.limited_by
     )

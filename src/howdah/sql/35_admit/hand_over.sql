@@ -30,11 +30,11 @@ declare
 begin
     if exists (select from unnest(p_slots) as s where s.key is not null) then
         with freed as materialized (
-            select s.job_type, s.key, count(*) as slots, coalesce(r.ordered, false) as ordered,
+            select s.job_type, s.key, count(*) as slots, coalesce(r.ordered, false) as ordered, r.fair,
                    case when r.counted then r.at_once end as most
             from unnest(p_slots) as s left join howdah.type_limits as r on r.job_type = s.job_type
             where s.key is not null and (r.job_type is null or r.at_once is not null)
-            group by s.job_type, s.key, r.ordered, r.counted, r.at_once
+            group by s.job_type, s.key, r.ordered, r.fair, r.counted, r.at_once
         ), free as materialized (
             select f.*, case when f.most is null then f.slots
                              else least(f.slots, f.most - (select count(*) from (
@@ -44,7 +44,7 @@ begin
                                  limit f.most) as holders)) end as slots_left
             from freed as f
         ), taken as materialized (
-            select f.job_type, f.key, f.slots,
+            select f.job_type, f.key, f.slots, f.fair,
                    case when f.ordered then array(
                        select l.ctid from (select howdah.next_in_order(f.job_type, f.key) as ctid) as c
                        cross join lateral (
@@ -66,8 +66,10 @@ begin
         ), moved as (
             update howdah.jobs_live as j
             set admission = case when j.run_at > v_now then 'time' when j.limited_by is not null then 'limit' else 'admitted' end,
-                ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end
-            from (select unnest(t.spots) as ctid from taken as t) as t
+                ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end,
+                -- its turn at the limit, too: behind the jobs of other keys that wait there now
+                arrival = case when t.fair and j.limited_by is not null then nextval('howdah.arrivals') else j.arrival end
+            from (select unnest(t.spots) as ctid, t.fair from taken as t) as t
             where j.ctid = t.ctid
             returning j.job_type, j.key, j.admission, j.limited_by
         ), unused as (

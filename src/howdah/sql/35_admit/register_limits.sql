@@ -3,7 +3,7 @@
 -- The worker that starts last wins. A rule that was changed by hand stays as long as the code says the same as before. A rule that
 -- an earlier start has registered, and that is not in the code any more, is removed.
 --
---   p_types   a JSON array of all job types of the worker: {"name": …, "at_once": …, "ordered": …, "limit": …}; without a rule only the name
+--   p_types   a JSON array of all job types of the worker: {"name": …, "at_once": …, "ordered": …, "fair": …, "limit": …}; without a rule only the name
 --   p_limits  a JSON array of the limits in its code, with the names of set_limit's parameters without `p_`
 --   returns   what it has changed: for a log
 --
@@ -35,9 +35,10 @@ begin
         order by 1
     loop
         kind := 'type';
-        if rule ? 'at_once' or rule ? 'limit' then
+        if rule ? 'at_once' or rule ? 'limit' or rule ? 'fair' then
             perform howdah.set_type_limit(name, (rule ->> 'at_once')::int, coalesce((rule ->> 'ordered')::bool, false),
-                                          rule ->> 'limit', left(p_worker_id, 200), rule);
+                                          rule ->> 'limit', left(p_worker_id, 200), rule,
+                                          coalesce((rule ->> 'fair')::bool, false));
             return next;
         elsif exists (select from howdah.type_limits as k where k.job_type = name and k.declared is not null) then
             perform howdah.clear_type_limit(name);
@@ -45,5 +46,7 @@ begin
             return next;
         end if;
     end loop;
+    -- this worker has more places
+    perform howdah.fit_fair_widths(array(select t ->> 'name' from jsonb_array_elements(p_types) as t));
 end;
 $$;

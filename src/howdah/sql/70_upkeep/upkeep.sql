@@ -1,4 +1,4 @@
--- upkeep · expire, promote, recover, compact_counts and admit, in one session at a time
+-- upkeep · expire, promote, recover, compact_counts, fit_fair_widths and admit, in one session at a time
 --
 -- Every worker calls this. One session at a time does it and the others get no row. There is no
 -- leader that could fail: the lock ends with the transaction.
@@ -52,6 +52,7 @@ begin
         perform howdah.compact_counts();
     end if;
     next_due_in := howdah.next_due_in();
+    perform howdah.fit_fair_widths();
     select a.next_look into next_look from howdah.admit() as a;
     return next;
 end;

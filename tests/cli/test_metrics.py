@@ -7,6 +7,9 @@ import re
 from collections import defaultdict
 from typing import NamedTuple
 
+import psycopg
+
+from howdah import Rate
 from howdah.client.sync import SyncQueue
 from howdah.histogram import BOUNDS
 from tests.cli.support import Cli, claim, failed
@@ -124,3 +127,30 @@ def test_a_type_may_be_called_anything(cli: Cli, jobs: SyncQueue) -> None:
     _, samples = read(cli.ok("metrics"))
     (name,) = values(samples, "howdah_jobs_waiting")
     assert name.replace(r"\"", '"').replace(r"\\", "\\") == strange
+
+
+def test_the_use_of_each_limit_is_there_and_never_by_key(cli: Cli, jobs: SyncQueue) -> None:
+    jobs.set_limit("api", at_once=3, rate=Rate(120, per=60, burst=100))
+    jobs.set_limit('ten"ants', at_once=1, per_key=True)
+    jobs.set_limit("unused", at_once=7)
+    jobs.set_type_limit("mail", limit="api")
+    jobs.set_type_limit("resize", at_once=2, limit='ten"ants')
+    for _ in range(9):
+        jobs.enqueue("mail")
+    for n in range(40):
+        jobs.enqueue("resize", key=f"tenant-{n % 10}")
+    for _ in range(5):
+        jobs.enqueue("book", key="one")
+    with psycopg.connect(cli.dsn) as connection:
+        for _ in range(3):
+            connection.execute("select howdah.admit()")
+    claim(jobs, "mail")
+    _, samples = read(cli.ok("metrics"))
+    tenants = r"ten\"ants"
+    assert values(samples, "howdah_limit_at_once", "limit") == {"api": 3, tenants: 1, "unused": 7}
+    assert values(samples, "howdah_limit_rate", "limit") == {"api": 2}
+    assert values(samples, "howdah_limit_admitted", "limit") == {"api": 3, tenants: 10, "unused": 0}
+    assert values(samples, "howdah_limit_at_work", "limit") == {"api": 3, tenants: 0, "unused": 0}
+    assert values(samples, "howdah_limit_waiting", "limit") == {"api": 6, tenants: 10, "unused": 0}
+    assert values(samples, "howdah_jobs_waiting_for_slot") == {"resize": 20, "book": 4}
+    assert "tenant-" not in cli.ok("metrics")

@@ -28,6 +28,7 @@ NAMES = {
         "held_up",
         "upkeep",
         "schema",
+        "limits",
     ),
 }
 
@@ -281,3 +282,48 @@ def test_every_check_is_explained_in_the_guide() -> None:
     text = guide.read_text()
     for name in {*NAMES, "standby_feedback", "freeze_age"}:
         assert f"`{name}`" in text, name
+
+
+async def test_a_limit_whose_slots_are_held_by_nobody_at_work_is_reported(db: Database) -> None:
+    db.execute("select howdah.set_limit('api', 1)")
+    for job_type in ("mail", "unknown"):
+        db.execute("select howdah.set_type_limit(%s, null, p_limit => 'api')", job_type)
+    beat_worker(db, "w", "mail")
+    db.enqueue("unknown")
+    db.admit_all()
+    db.enqueue("mail")
+    assert (await examine(db))["limits"].level is Level.FINE, "not for long yet"
+    db.clock.advance(2 * MINUTE)
+    check = (await examine(db))["limits"]
+    assert check.level is Level.WARNING
+    assert check.sentence.startswith(
+        "1 job holds slots of the limit api and none is at work, the first for 2m"
+    )
+    assert check.sentence.endswith("; 1 job waits.")
+    assert "pause the types" in check.advice
+    db.execute("select howdah.pause('unknown')")
+    db.admit_all()
+    db.claim("mail")
+    assert (await examine(db))["limits"].level is Level.FINE, "a job is at work"
+
+
+async def test_jobs_that_nobody_admits_are_reported(db: Database) -> None:
+    db.execute(
+        "select howdah.set_limit('api', 3), howdah.set_limit('slow', p_rate => 1, p_per => '1 day')"
+    )
+    db.execute("select howdah.set_type_limit('mail', null, p_limit => 'api')")
+    db.execute("select howdah.set_type_limit('report', null, p_limit => 'slow')")
+    for _ in range(2):
+        db.enqueue("report")
+    db.admit()
+    db.complete(db.claim("report"))
+    db.admit()  # its rate is used up: that is no problem
+    db.enqueue("mail")
+    db.clock.advance(2 * MINUTE)
+    check = (await examine(db))["limits"]
+    assert check.level is Level.WARNING
+    assert check.sentence.startswith("1 job waits for the limit api, the first for 2m")
+    assert "no job holds a slot" in check.sentence
+    assert check.value == 1
+    db.execute("select howdah.pause('mail')")
+    assert (await examine(db))["limits"].level is Level.FINE

@@ -138,3 +138,34 @@ def test_a_claim_beside_waiting_jobs_costs_as_much_as_without(backlog: Backlog) 
     cost("waiting")  # makes the plans
     beside, without = (min(cost(other) for _ in range(3)) for other in ("waiting", "nobody"))
     assert beside <= 1.1 * without
+
+
+def test_the_use_of_limits_is_counted_up_to_a_cap(backlog: Backlog) -> None:
+    """However many jobs wait, and for a limit per key however many keys there are."""
+    db = backlog.db
+    fill = (
+        "insert into jobs_live (job_type, key, limited_by, admission, arrival, ready_at) "
+        "select 'limited', key, 'tenants:' || key, admission, nextval('howdah.arrivals'), null "
+        "from (select {} as key, n from generate_series(1, {}) as n) as keys, "
+        "unnest(array['admitted', 'limit']) as admission"
+    )
+    db.execute("select howdah.set_limit('tenants', 1, p_per_key => true)")
+    db.execute(fill.format("'one'", WAITING // 4))
+    db.execute(fill.format("'key-' || n", WAITING // 4))
+    statements = {
+        "limits": "select * from howdah.limit_counts(100)",
+        "sample": "select howdah.sample_limits(100)",
+        "slots": "select * from howdah.slot_wait_counts(100)",
+    }
+
+    def costs(session: Session) -> dict[str, int]:
+        session.execute("delete from limit_history")
+        return {what: buffers(session, sql) for what, sql in statements.items()}
+
+    for session in (backlog.early_session, db.session()):
+        costs(session)  # makes the plans
+        first, second = costs(session), costs(session)
+        lower = {what: min(cost, second[what]) for what, cost in first.items()}
+        assert {what: cost for what, cost in lower.items() if cost >= 5 * FEW} == {}
+    db.execute("delete from jobs_live where limited_by like 'tenants:%'")
+    db.execute("select howdah.remove_limit('tenants')")

@@ -106,6 +106,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "record_measures(text,jsonb)": _worker,
     "compact_measures()": _worker,
     "sample_waiting(integer)": _worker,
+    "sample_limits(integer)": _worker,
     # steer
     "pause(text,text,text)": _worker,
     "resume(text)": _worker,
@@ -124,6 +125,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "workers_now(integer)": _readers,
     "recent_failures(text,integer,integer)": _readers,
     "retrying_failures(text,integer)": _readers,
+    "limit_counts(integer,integer,text)": _readers,
+    "slot_wait_counts(integer,integer)": _readers,
     "jobs_by_id(uuid[])": _readers,
     "fingerprint(text)": _readers,
     "today()": _readers,
@@ -146,6 +149,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "meet_holders(jsonb)": _no_role,
     "debounce(uuid,timestamp with time zone,timestamp with time zone)": _no_role,
     "forget_unique_keys()": _no_role,
+    # internal to compact_measures
+    "compact_limit_history()": _no_role,
     # internal to recover
     "enter_held(text[],interval)": _no_role,
     # internal to the settling verbs, to enqueue and to admit
@@ -208,7 +213,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             "unique_keys",
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
             *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
-            *("limits", "type_limits", "rate_states", "admission_requests"),
+            *("limits", "type_limits", "rate_states", "admission_requests", "limit_history"),
         )
     },
 }

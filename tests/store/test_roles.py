@@ -46,6 +46,7 @@ FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),
     *("measured", "measured_by_minute", "lane_counts", "held_counts", "scheduled_counts"),
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
+    *("limit_counts", "slot_wait_counts"),
 }
 # internal functions: `finish` checks no lease; the others are parts of claim, enqueue, recover and
 # admit
@@ -55,7 +56,7 @@ FUNCTIONS_OF_NO_ROLE = {
     *("holds_unique_key", "release_unique_keys", "meet_existing", "meet_holders", "debounce"),
     *("forget_unique_keys", "enqueue_limited"),
     *("hand_over", "limit_new", "admit_keys", "admit_limit", "apply_type_limit"),
-    *("request_all_looks", "fit_fair_widths"),
+    *("request_all_looks", "fit_fair_widths", "compact_limit_history"),
 }
 
 

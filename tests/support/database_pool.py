@@ -45,6 +45,7 @@ EMPTY = b"""
     delete from howdah.finished_counts;
     delete from howdah.measures;
     delete from howdah.measure_history;
+    delete from howdah.limit_history;
     delete from howdah.upkeep_log;
     delete from howdah.paused_types;
     delete from howdah.drain_requests;

@@ -19,7 +19,7 @@ from tests.web.serving import Served, open_access, served
 
 LONG = "a/name?as&long#as-a-name-may-be/" * 6
 PATHS = ("/", "/types", f"/types/{quote(LONG)}", "/health", "/jobs", "/failures", "/workers")
-OURS = PATHS[:4]
+OURS = (*PATHS[:4], "/limits")
 LIMIT = 100_000  # bytes, compressed, with everything that a page loads
 
 

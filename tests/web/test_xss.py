@@ -18,7 +18,9 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from howdah import Fail, JobContext, Queue
+from howdah.admit import named_limit
 from howdah.states import State
+from howdah.store import admit as store_admit
 from howdah.store import steer
 from howdah.web import pages
 from tests.support.waiting import eventually
@@ -57,11 +59,13 @@ class Seeded:
     jobs: list[str]
     types: list[str]
     workers: list[str]
+    limits: list[str]
     texts: list[str]  # each must be visible on some page, unchanged
 
 
 @pytest.fixture
 async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
+    limit = hostile_text("limit")
     types, workers = [hostile_text("type"), f"{LINK}type"], [hostile_text("worker", LINK)]
 
     for job_type in types:
@@ -91,13 +95,20 @@ async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
             await eventually(lambda: _is(queue, handle.id, state))  # noqa: B023
         await eventually(lambda: _says(queue, handles[1][0].id))
         await steer.pause(queue.store, types[0], hostile_text("reason"), hostile_text("by"))
+        await store_admit.set_limit(
+            queue.store, named_limit(limit, 1, None, True), hostile_text("by")
+        )
+        await queue.set_type_limit(types[0], at_once=2, limit=limit)
+        await queue.set_type_limit(types[1], limit=limit)
         yield Seeded(
             jobs=[str(handle.id) for handle, _ in handles],
             types=types,
             workers=workers,
+            limits=[limit],
             texts=[
                 *types,
                 *workers,
+                limit,
                 *(
                     hostile_text(place)
                     for place in ("stage", "kind", "error", "traceback", "reason", "by")
@@ -123,7 +134,12 @@ async def _says(queue: Queue, id: UUID) -> bool:
 
 def paths(seeded: Seeded) -> list[str]:
     """Return every page of the dashboard, also with hostile query parameters."""
-    values = {"id": seeded.jobs, "worker_id": seeded.workers, "job_type": seeded.types}
+    values = {
+        "id": seeded.jobs,
+        "worker_id": seeded.workers,
+        "job_type": seeded.types,
+        "limit_name": seeded.limits,
+    }
     page_paths: list[str] = []
     for page in pages.all_pages():
         prefixes = [""]

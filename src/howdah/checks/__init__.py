@@ -3,6 +3,7 @@
 arguments.py  names, numbers, ids and leases
 durations.py  lengths of time, in seconds or as a timedelta
 functions.py  functions that are registered as jobs
+limit_names.py  the name of a limit that nobody has made
 queue_names.py  names of sets of job types
 unique.py     unique keys of jobs
 """

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
 from howdah import enqueue, payload
-from howdah.admit import KeyOf, Rate, named_limit
+from howdah.admit import KeyOf, Rate, check_limit_name, key_rule, named_limit
 from howdah.checks.arguments import (
     MOST_ATTEMPTS,
     as_list,
@@ -49,6 +49,8 @@ from howdah.job import (
     Until,
 )
 from howdah.observe.job_types import warn_unregistered
+from howdah.observe.limits import Limits
+from howdah.observe.limits import limits as read_limits
 from howdah.observe.page import Filter, list_jobs
 from howdah.observe.queue_depth import queue_depth
 from howdah.observe.why import Why
@@ -58,6 +60,7 @@ from howdah.run.context import JobContext
 from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State, Verb
 from howdah.store import Store, steer
+from howdah.store import admit as store_admit
 from howdah.store import settle as store_settle
 from howdah.store import upkeep as store_upkeep
 from howdah.store.upkeep import Recovered
@@ -622,6 +625,44 @@ class Queue:
     async def resume(self, job_type: str) -> bool:
         """Let workers claim jobs of a paused type again; returns whether it was paused."""
         return await steer.resume(self.store, check_job_type(job_type))
+
+    async def set_limit(
+        self,
+        name: str,
+        *,
+        at_once: int | None = None,
+        rate: Rate | None = None,
+        per_key: bool = False,
+    ) -> None:
+        """Make or change a named limit now; it stays until the code of a worker says another.
+
+        `limit` declares one in code.
+        """
+        await store_admit.set_limit(self.store, named_limit(name, at_once, rate, per_key))
+
+    async def remove_limit(self, name: str) -> bool:
+        """Remove a named limit, also from the rules of types; returns False if there is none."""
+        return await store_admit.remove_limit(self.store, check_limit_name(name))
+
+    async def set_type_limit(
+        self,
+        job_type: str,
+        *,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
+    ) -> None:
+        """Set the rule of a job type now: slots per key (None: any number), order, named limit."""
+        rule = key_rule(at_once=at_once, ordered=ordered, limit=limit)
+        await store_admit.set_type_limit(self.store, check_job_type(job_type), rule)
+
+    async def clear_type_limit(self, job_type: str) -> bool:
+        """Remove the rule of a job type: a key has one slot; returns False if it has none."""
+        return await store_admit.clear_type_limit(self.store, check_job_type(job_type))
+
+    async def limits(self) -> Limits:
+        """Return the named limits and the rules of types, and how they are used now."""
+        return await read_limits(self.store)
 
 
 def _refuse_stale(moved: set[UUID], job: Job | Lease) -> None:

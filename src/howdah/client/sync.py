@@ -25,6 +25,7 @@ from howdah.errors import BadInput
 from howdah.events import Event
 from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease, OnConflict, Until
+from howdah.observe.limits import Limits
 from howdah.observe.why import Why
 from howdah.observe.workers import WorkerHealth
 from howdah.run.context import JobContext
@@ -758,3 +759,44 @@ class SyncQueue:
     def resume(self, job_type: str) -> bool:
         """Let workers claim jobs of a paused type again; returns whether it was paused."""
         return portal.run(self._bridge.queue.resume(job_type))
+
+    def set_limit(
+        self,
+        name: str,
+        *,
+        at_once: int | None = None,
+        rate: Rate | None = None,
+        per_key: bool = False,
+    ) -> None:
+        """Make or change a named limit now; it stays until the code of a worker says another.
+
+        `limit` declares one in code.
+        """
+        portal.run(self._bridge.queue.set_limit(name, at_once=at_once, rate=rate, per_key=per_key))
+
+    def remove_limit(self, name: str) -> bool:
+        """Remove a named limit, also from the rules of types; returns False if there is none."""
+        return portal.run(self._bridge.queue.remove_limit(name))
+
+    def set_type_limit(
+        self,
+        job_type: str,
+        *,
+        at_once: int | None = None,
+        ordered: bool = False,
+        limit: str | None = None,
+    ) -> None:
+        """Set the rule of a job type now: slots per key (None: any number), order, named limit."""
+        portal.run(
+            self._bridge.queue.set_type_limit(
+                job_type, at_once=at_once, ordered=ordered, limit=limit
+            )
+        )
+
+    def clear_type_limit(self, job_type: str) -> bool:
+        """Remove the rule of a job type: a key has one slot; returns False if it has none."""
+        return portal.run(self._bridge.queue.clear_type_limit(job_type))
+
+    def limits(self) -> Limits:
+        """Return the named limits and the rules of types, and how they are used now."""
+        return portal.run(self._bridge.queue.limits())

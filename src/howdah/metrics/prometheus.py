@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from howdah.histogram import BOUNDS, CELLS
 from howdah.observe.doctor import Diagnosis, examine
+from howdah.observe.limits import NamedLimit, SlotWait, named_limits, slot_waits
 from howdah.observe.measure_totals import MeasureTotals, measure_totals
 from howdah.observe.overview import Overview, overview
 from howdah.observe.workers import WorkerNow
@@ -42,9 +43,20 @@ async def prometheus(store: Store, *, within: timedelta = WITHIN, cap: int = CAP
         totals = await measure_totals(store, within=within)
     except TookTooLong:
         late.append("measures")
+    named: list[NamedLimit] = []
+    try:
+        named = await named_limits(store, within=within, cap=cap)
+    except TookTooLong:
+        late.append("limits")
+    waits: list[SlotWait] = []
+    try:
+        waits = await slot_waits(store, within=within, cap=cap)
+    except TookTooLong:
+        late.append("slots")
     diagnosis = await examine(store, within=within)
     page = _Page()
     _types(page, now)
+    _limits(page, named, waits)
     _attempts(page, totals)
     _workers(page, workers, now)
     _health(page, diagnosis, late)
@@ -143,6 +155,49 @@ def _types(page: _Page, now: Overview) -> None:
             for t, row in by_type.items()
             for state, jobs in row.finished.items()
         ),
+    )
+
+
+def _limits(page: _Page, named: Sequence[NamedLimit], waits: Sequence[SlotWait]) -> None:
+    page.add(
+        "howdah_jobs_waiting_for_slot",
+        "gauge",
+        f"Jobs that wait for a slot of their key, among the first {CAP} with a key.",
+        (({"job_type": wait.job_type}, wait.jobs.jobs) for wait in waits),
+    )
+
+    def gauge(name: str, help: str, value: dict[str, float | None]) -> None:
+        page.add(
+            name,
+            "gauge",
+            help,
+            (({"limit": limit}, number) for limit, number in value.items() if number is not None),
+        )
+
+    gauge(
+        "howdah_limit_at_once",
+        "How many jobs may hold a slot of the limit at once, per key if it is per key.",
+        {limit.name: limit.at_once for limit in named},
+    )
+    gauge(
+        "howdah_limit_rate",
+        "How many jobs may start per second, per key if the limit is per key.",
+        {limit.name: limit.per_second for limit in named},
+    )
+    gauge(
+        "howdah_limit_admitted",
+        f"Jobs that hold a slot of the limit, counted up to {CAP}.",
+        {limit.name: limit.admitted.jobs for limit in named if limit.admitted is not None},
+    )
+    gauge(
+        "howdah_limit_at_work",
+        "Of these, jobs that a worker holds.",
+        {limit.name: limit.at_work for limit in named},
+    )
+    gauge(
+        "howdah_limit_waiting",
+        f"Jobs that wait for the limit, counted up to {CAP}.",
+        {limit.name: limit.waiting.jobs for limit in named if limit.waiting is not None},
     )
 
 

@@ -4,6 +4,8 @@
     over_time.py       the last hour, day or week, for charts
     measure_totals.py  the sums of all measures, for counters
     queue_depth.py     how many jobs of each type are in each state
+    limits.py          named limits and the rules of types, and their use now
+    limit_history.py   the use of a limit in the last hour, day or week
     problems.py        what a person should look at, worst first
     page.py            jobs by filter, page by page, and how many there are
     count.py           a number that may be cut off: 10,000+
@@ -39,6 +41,8 @@ from howdah.observe.job_types import (
     unregistered,
     warn_unregistered,
 )
+from howdah.observe.limit_history import LimitOverTime, LimitPoint, limit_over_time
+from howdah.observe.limits import Limits, NamedLimit, TypeRule, limits
 from howdah.observe.measure_totals import MeasureTotals, measure_totals
 from howdah.observe.over_time import OverTime, Point, Range, over_time
 from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
@@ -62,8 +66,12 @@ __all__ = [
     "Kind",
     "Lane",
     "Level",
+    "LimitOverTime",
+    "LimitPoint",
+    "Limits",
     "MeasureTotals",
     "Minute",
+    "NamedLimit",
     "OverTime",
     "Overview",
     "Page",
@@ -78,6 +86,7 @@ __all__ = [
     "Times",
     "TookTooLong",
     "TypeNow",
+    "TypeRule",
     "Why",
     "WorkerHealth",
     "WorkerNow",
@@ -86,6 +95,8 @@ __all__ = [
     "examine",
     "failures",
     "job_history",
+    "limit_over_time",
+    "limits",
     "measure_totals",
     "misfits",
     "newest_and_oldest",

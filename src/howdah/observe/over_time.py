@@ -87,8 +87,7 @@ async def over_time(
 ) -> OverTime:
     """Read the measures of all types together, or of one type."""
     now: datetime = await query.fetchval(store, within, "select howdah.clock()")
-    last = now - (now - _ORIGIN) % range.step
-    starts = [last - range.step * n for n in reversed(_count(range.points))]
+    starts = starts_of(range, now)
     rows = await _rows(store, within, job_type or "", starts[0], now)
     all_types = rows if job_type is None else await _minutes(store, within, starts[0], now)
     return OverTime(
@@ -101,6 +100,12 @@ async def over_time(
 
 
 _count = range  # the parameter `range` hides the builtin
+
+
+def starts_of(range: Range, now: datetime) -> list[datetime]:
+    """Return when each point begins, oldest first."""
+    last = now - (now - _ORIGIN) % range.step
+    return [last - range.step * n for n in reversed(_count(range.points))]
 
 
 async def _rows(

@@ -93,7 +93,7 @@ async def _for_limit(store: Store, job: asyncpg.Record, within: timedelta) -> st
         parts.append(
             f"{row['jobs']:,} of {row['at_once']:,} slots are taken{_since(row, row['now'])}"
         )
-    if (next_at := _next_start(row)) is not None:
+    if (next_at := next_start(row)) is not None:
         parts.append(f"its rate lets the next job in at {instant(next_at)}")
     parts.append(_before(row))
     return f"It waits for the limit {name}: {'; '.join(parts)}."
@@ -110,7 +110,7 @@ def _before(row: asyncpg.Record) -> str:
     )
 
 
-def _next_start(row: asyncpg.Record) -> datetime | None:
+def next_start(row: asyncpg.Record) -> datetime | None:
     """Return when the rate lets the next job start; None: it does not hold jobs back now."""
     if row["rate"] is None or row["used_until"] is None:
         return None

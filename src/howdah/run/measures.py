@@ -15,7 +15,7 @@ import asyncio
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -34,6 +34,7 @@ _log = log_named("howdah.measures")
 EVERY = 5.0  # seconds between two reports
 COMPACT_EVERY = 60.0  # seconds
 COUNT_EVERY = 20.0  # seconds between two tries to count waiting jobs; one a minute succeeds
+LIMITS_EVERY = 10.0  # seconds between two tries to count the use of limits
 COUNT_WITHIN = timedelta(seconds=1)  # the time limit of a count
 COUNT_AGAIN = 300.0  # seconds to wait after a count that took longer; charts have a gap then
 SAMPLE = 32  # times taken of one batch, shared by its types, but at least one of each type
@@ -44,6 +45,26 @@ _COUNTED = {
     Verb.CANCEL: "cancelled",
     Verb.RELEASE: "released",
 }
+
+
+class _Counting:
+    """Counts now and then what stands in the database; any worker does it for all."""
+
+    def __init__(self, count: Callable[[Store, timedelta], Awaitable[None]], every: float) -> None:
+        self._count = count
+        self._every = every
+        self._due = 0.0
+
+    async def step(self, store: Store) -> None:
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + self._every * random.uniform(0.8, 1.2)  # noqa: S311
+        try:
+            await self._count(store, COUNT_WITHIN)
+        except query.TookTooLong:
+            self._due = now + COUNT_AGAIN
+            raise
 
 
 class _TypeMeasures:
@@ -85,7 +106,8 @@ class Measures:
         self._by_type: defaultdict[str, _TypeMeasures] = defaultdict(_TypeMeasures)
         self._server_ahead: float | None = None  # the server's clock minus our monotonic clock
         self._compact_due = 0.0
-        self._count_due = 0.0
+        self._waiting = _Counting(store_measures.sample_waiting, COUNT_EVERY)
+        self._limits = _Counting(store_measures.sample_limits, LIMITS_EVERY)
 
     def claimed(self, claimed_at: float, sent: float) -> None:
         """Learn from a claim how our clock and the server's differ.
@@ -176,16 +198,12 @@ class Measures:
             await store_measures.compact(self._store)
 
     async def count_waiting(self) -> None:
-        """Write how many jobs wait, once a minute; any worker does it for all."""
-        now = time.monotonic()
-        if now < self._count_due:
-            return
-        self._count_due = now + COUNT_EVERY * random.uniform(0.8, 1.2)  # noqa: S311
-        try:
-            await store_measures.sample_waiting(self._store, COUNT_WITHIN)
-        except query.TookTooLong:
-            self._count_due = now + COUNT_AGAIN
-            raise
+        """Write how many jobs wait, once a minute."""
+        await self._waiting.step(self._store)
+
+    async def count_limits(self) -> None:
+        """Write how the named limits are used, several times a minute."""
+        await self._limits.step(self._store)
 
     async def run(self) -> None:
         """Report every few seconds. A report that fails is dropped: jobs matter more."""
@@ -195,5 +213,6 @@ class Measures:
                 await self.step()
                 await self.compact()
                 await self.count_waiting()
+                await self.count_limits()
             except HowdahError as error:
                 _log.warning("measures.lost error=%s", error)

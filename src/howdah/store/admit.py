@@ -1,16 +1,20 @@
-"""Admit: the calls that read and change the rules of keys and limits.
+"""Admit: the calls that change the rules of keys and limits.
 
 In SQL  sql/35_admit/
+
+observe/limits.py reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
+from howdah.admit import KeyRule, Limit, Rate, named_limit
+from howdah.checks.limit_names import unknown_limit
 from howdah.store.store import Store
 
 
@@ -30,19 +34,55 @@ async def register_limits(
     return [(row[0], row[1], row[2]) for row in rows]
 
 
-async def set_limit(
+async def set_limit(store: Store, limit: Limit, by: str | None = None) -> None:
+    """Make or change a named limit."""
+    rate = limit.rate
+    await store.fetchval(
+        "select howdah.set_limit($1, $2, $3, $4, $5, $6, $7)",
+        limit.name,
+        limit.at_once,
+        None if rate is None else rate.count,
+        timedelta(seconds=1) if rate is None else rate.per,
+        None if rate is None else rate.burst,
+        limit.per_key,
+        by,
+    )
+
+
+class Kept:
+    """Stands for a value that stays as it is."""
+
+
+KEPT = Kept()
+
+
+async def change_limit(
     store: Store,
     name: str,
-    at_once: int | None,
-    rate: int | None,
-    per: timedelta,
-    burst: int | None,
-    per_key: bool,
-) -> None:
-    """Make or change a named limit."""
-    await store.fetchval(
-        "select howdah.set_limit($1, $2, $3, $4, $5, $6)", name, at_once, rate, per, burst, per_key
+    at_once: int | Kept | None = KEPT,
+    rate: Rate | Kept | None = KEPT,
+    per_key: bool | Kept = KEPT,
+    by: str | None = None,
+) -> Limit:
+    """Change some values of a named limit, or make it; raises UnknownLimit if nothing limits it."""
+    rows = await store.fetch("select * from howdah.limits where name = $1", name)
+    if rows:
+        row: Any = rows[0]
+        count, per, burst = row["rate"], row["per"], row["burst"]
+        rated = None if count is None else Rate(count, per=per, burst=burst)
+        before = (row["at_once"], rated, row["per_key"])
+    elif at_once in (None, KEPT) and rate in (None, KEPT):
+        raise unknown_limit(name, await limit_names(store))
+    else:
+        before = (None, None, False)
+    limit = named_limit(
+        name,
+        before[0] if isinstance(at_once, Kept) else at_once,
+        before[1] if isinstance(rate, Kept) else rate,
+        before[2] if isinstance(per_key, Kept) else per_key,
     )
+    await set_limit(store, limit, by)
+    return limit
 
 
 async def remove_limit(store: Store, name: str) -> bool:
@@ -50,69 +90,21 @@ async def remove_limit(store: Store, name: str) -> bool:
     return await store.fetchval("select howdah.remove_limit($1)", name)
 
 
-class NamedLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of howdah.limits, and how it is used now."""
-
-    name: str
-    at_once: int | None
-    rate: int | None
-    per: timedelta | None
-    burst: int | None
-    per_key: bool
-    types: list[str]
-    admitted: int
-    waiting: int
-    more: bool  # more jobs than these are admitted or wait
-    changed_at: datetime
-    changed_by: str
+async def limit_names(store: Store) -> list[str]:
+    """Return the names of all limits."""
+    return [row[0] for row in await store.fetch("select name from howdah.limits order by name")]
 
 
-class TypeLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of howdah.type_limits: the rule of a job type."""
-
-    job_type: str
-    at_once: int | None
-    ordered: bool
-    fair: bool
-    limit_name: str | None
-    changed_at: datetime
-    changed_by: str
-
-
-async def type_limits(store: Store) -> list[TypeLimit]:
-    """Return the rules of all job types that have one."""
-    rows = await store.fetch(
-        "select job_type, at_once, ordered, fair, limit_name, changed_at, changed_by "
-        "from howdah.type_limits order by job_type"
+async def set_type_limit(store: Store, job_type: str, rule: KeyRule, by: str | None = None) -> None:
+    """Set the rule of a job type; raises UnknownLimit if it names a limit that does not exist."""
+    if rule.limit is not None and rule.limit not in (known := await limit_names(store)):
+        raise unknown_limit(rule.limit, known)
+    await store.fetchval(
+        "select howdah.set_type_limit($1, $2, $3, $4, $5)",
+        *(job_type, rule.at_once, rule.ordered, rule.limit, by),
     )
-    return [TypeLimit(**dict(row)) for row in rows]
 
 
-_LIMITS = """
-    select l.name, l.at_once, l.rate, l.per, l.burst, l.per_key,
-           array(select t.job_type::text from howdah.type_limits as t
-                 where t.limit_name = l.name order by 1) as types,
-           (select count(*) from (
-                select from howdah.jobs_live as j
-                where (j.limited_by = l.name
-                       or (j.limited_by >= l.name || ':' and j.limited_by < l.name || ';'))
-                  and j.admission = 'admitted' limit $1) as a) as admitted,
-           (select count(*) from (
-                select from howdah.jobs_live as j
-                where (j.limited_by = l.name
-                       or (j.limited_by >= l.name || ':' and j.limited_by < l.name || ';'))
-                  and j.admission = 'limit' limit $1) as w) as waiting,
-           l.changed_at, l.changed_by
-    from howdah.limits as l order by l.name
-"""
-MOST_COUNTED = 10_000
-
-
-async def named_limits(store: Store) -> list[NamedLimit]:
-    """Return all named limits; counts at most so many jobs of each."""
-    limits: list[NamedLimit] = []
-    for row in await store.fetch(_LIMITS, MOST_COUNTED):
-        values: dict[str, Any] = dict(row)
-        more = MOST_COUNTED in (values["admitted"], values["waiting"])
-        limits.append(NamedLimit(**values, more=more))
-    return limits
+async def clear_type_limit(store: Store, job_type: str) -> bool:
+    """Remove the rule of a job type; returns False if it has none."""
+    return await store.fetchval("select howdah.clear_type_limit($1)", job_type)

@@ -1,6 +1,7 @@
 """Measures: the calls that write what workers measured.
 
-In SQL  sql/80_observe/record_measures.sql, compact_measures.sql, sample_waiting.sql
+In SQL  sql/80_observe/record_measures.sql, compact_measures.sql, sample_waiting.sql,
+        sample_limits.sql
 
 None of them waits for the disk: after a crash the last measures are lost, and no job.
 """
@@ -30,4 +31,10 @@ async def compact(store: Store) -> None:
 async def sample_waiting(store: Store, within: timedelta) -> None:
     """Write how many jobs wait, unless it was written within the last minute."""
     sql = "select howdah.sample_waiting() from howdah.async_commit()"
+    await query.fetch(store, within, sql, writes=True)
+
+
+async def sample_limits(store: Store, within: timedelta) -> None:
+    """Write how the named limits are used, unless it was just written."""
+    sql = "select howdah.sample_limits() from howdah.async_commit()"
     await query.fetch(store, within, sql, writes=True)

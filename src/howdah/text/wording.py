@@ -30,6 +30,15 @@ def length(of: timedelta) -> str:
     return f"{milliseconds:.1f} ms" if 0 < milliseconds < 9.95 else f"{milliseconds:.0f} ms"
 
 
+def typed_length(of: timedelta) -> str:
+    """Write an exact length as people type it: 500ms, 90s, 5m, 2d."""
+    seconds = of.total_seconds()
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds * 1000:.15g}ms"
+
+
 def short_length(of: timedelta) -> str:
     """Write a length of time in at most five characters: 40ms, 3.2s, 12s, 5m, 3h, 2d."""
     seconds = max(0.0, of.total_seconds())

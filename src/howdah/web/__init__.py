@@ -12,7 +12,7 @@
     errors.py              every error as a page or as JSON
     probes.py              `/healthz` and `/readyz`
     page.py                a route that shows a page
-    pages/                 overview, jobs, job, failures, workers, types, health
+    pages/                 overview, jobs, job, failures, workers, types, limits, health
     live.py                sends an open page again when it changed, at a bounded cost
     cache.py               shares query results between open pages
     actions.py             what a user can do, for pages and API
@@ -23,6 +23,7 @@
     render.py              templates and the filters that they use
     brief.py               the text that tells the jobs of a list apart
     charts.py              charts over time as SVG
+    limit_charts.py        charts of a named limit
     json_tree.py           JSON as a tree that can be folded
     last_frame.py          the last frame of a traceback
     redact.py              hides values under configured keys

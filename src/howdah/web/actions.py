@@ -16,15 +16,21 @@ import msgspec
 
 from howdah import enqueue as drafts
 from howdah import payload
+from howdah.admit import KeyRule, Limit, Rate
+from howdah.checks.limit_names import unknown_limit
 from howdah.client.queue import Queue
 from howdah.errors import BadInput
+from howdah.handler import check_job_type
 from howdah.job import Draft, Unique
 from howdah.states import State
+from howdah.store import admit as store_admit
 from howdah.store import steer
+from howdah.store.admit import Kept
 from howdah.text.wording import jobs
 from howdah.web.context import DashboardContext
 
 RESERVED_PREFIX = "howdah."  # of howdah's own job types
+MOST_OF_A_NAME = 200  # characters of who changed a limit
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -142,6 +148,61 @@ async def resume(context: DashboardContext, who: str, job_type: str) -> bool:
     """Resume a type; returns whether that changed anything."""
     changed = await steer.resume(context.store, job_type)
     context.audit(who, "resume", job_type, changed=changed)
+    return changed
+
+
+async def set_limit(context: DashboardContext, who: str, limit: Limit) -> None:
+    """Make or change a named limit."""
+    await store_admit.set_limit(context.store, limit, who[:MOST_OF_A_NAME])
+    _audit_limit(context, who, limit)
+
+
+async def change_limit(
+    context: DashboardContext,
+    who: str,
+    name: str,
+    at_once: int | Kept | None,
+    rate: Rate | Kept | None,
+    per_key: bool | Kept,
+) -> None:
+    """Change some values of a named limit, or make it."""
+    limit = await store_admit.change_limit(
+        context.store, name, at_once, rate, per_key, who[:MOST_OF_A_NAME]
+    )
+    _audit_limit(context, who, limit)
+
+
+def _audit_limit(context: DashboardContext, who: str, limit: Limit) -> None:
+    values = {name: value for name, value in limit.row().items() if value is not None}
+    del values["name"]
+    context.audit(who, "set_limit", limit.name, **values)
+
+
+async def remove_limit(context: DashboardContext, who: str, name: str) -> None:
+    """Remove a named limit, also from the rules of types; raises UnknownLimit."""
+    if not await store_admit.remove_limit(context.store, name):
+        raise unknown_limit(name, await store_admit.limit_names(context.store))
+    context.audit(who, "remove_limit", name)
+
+
+async def set_type_limit(context: DashboardContext, who: str, job_type: str, rule: KeyRule) -> None:
+    """Set the rule of a job type."""
+    check_job_type(job_type)
+    await store_admit.set_type_limit(context.store, job_type, rule, who[:MOST_OF_A_NAME])
+    context.audit(
+        who,
+        "set_type_limit",
+        job_type,
+        at_once=rule.at_once,
+        ordered=rule.ordered,
+        limit=rule.limit,
+    )
+
+
+async def clear_type_limit(context: DashboardContext, who: str, job_type: str) -> bool:
+    """Remove the rule of a job type; returns whether it had one."""
+    changed = await store_admit.clear_type_limit(context.store, job_type)
+    context.audit(who, "clear_type_limit", job_type, changed=changed)
     return changed
 
 

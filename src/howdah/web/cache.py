@@ -16,15 +16,16 @@ from weakref import WeakKeyDictionary
 from starlette.requests import Request
 
 from howdah import observe
-from howdah.observe import Diagnosis, OverTime, Overview, Range
+from howdah.observe import Diagnosis, LimitOverTime, Limits, OverTime, Overview, Range
 from howdah.web.context import DashboardContext
 
 LIVE = "howdah.live"  # scope key of a live update
 MAX_AGE = 0.9  # seconds; less than the interval of live updates
 CHARTS_MAX_AGE = 10.0  # charts get a point a minute
-CHARTS_KEPT = 200  # types and ranges
+CHARTS_KEPT = 200  # types, limits and ranges
 DIAGNOSIS_MAX_AGE = 5.0  # the doctor's checks change slowly and cost more
 
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 
 
@@ -54,6 +55,8 @@ class Cache:
         store, within = context.store, context.within
         self._store, self._within = store, within
         self._charts: dict[tuple[Range, str | None], CachedQuery[OverTime]] = {}
+        self._limit_charts: dict[tuple[Range, str], CachedQuery[LimitOverTime]] = {}
+        self._limits = CachedQuery(lambda: observe.limits(store, within=within))
         self._overview = CachedQuery(lambda: observe.overview(store, within=within))
         self._diagnosis = CachedQuery(lambda: observe.examine(store, within=within))
 
@@ -61,16 +64,36 @@ class Cache:
         return await self._overview.get(MAX_AGE if LIVE in request.scope else 0.0)
 
     async def over_time(self, request: Request, range: Range, job_type: str | None) -> OverTime:
-        query = self._charts.pop((range, job_type), None) or CachedQuery(
-            lambda: observe.over_time(self._store, range, job_type, within=self._within)
+        query = _kept(
+            self._charts,
+            (range, job_type),
+            lambda: observe.over_time(self._store, range, job_type, within=self._within),
         )
-        self._charts[range, job_type] = query
-        while len(self._charts) > CHARTS_KEPT:
-            del self._charts[next(iter(self._charts))]
         return await query.get(CHARTS_MAX_AGE if LIVE in request.scope else 0.0)
+
+    async def limit_over_time(self, request: Request, range: Range, name: str) -> LimitOverTime:
+        query = _kept(
+            self._limit_charts,
+            (range, name),
+            lambda: observe.limit_over_time(self._store, name, range, within=self._within),
+        )
+        return await query.get(CHARTS_MAX_AGE if LIVE in request.scope else 0.0)
+
+    async def limits(self, request: Request) -> Limits:
+        return await self._limits.get(MAX_AGE if LIVE in request.scope else 0.0)
 
     async def diagnosis(self, request: Request, max_age: float = DIAGNOSIS_MAX_AGE) -> Diagnosis:
         return await self._diagnosis.get(max_age if LIVE in request.scope else 0.0)
+
+
+def _kept(
+    queries: dict[_K, CachedQuery[_T]], key: _K, run: Callable[[], Awaitable[_T]]
+) -> CachedQuery[_T]:
+    """Return the query of a key, made if there is none; the longest unused ones are dropped."""
+    query = queries[key] = queries.pop(key, None) or CachedQuery(run)
+    while len(queries) > CHARTS_KEPT:
+        del queries[next(iter(queries))]
+    return query
 
 
 _caches: WeakKeyDictionary[DashboardContext, Cache] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""Charts: a queue over time as inline SVG, without a script.
+"""Charts: a queue over time as inline SVG, without a script. limit_charts.py draws named limits.
 
 Lines differ in colour, dashes and the label at their end. Where no worker was running, a line has a
 gap and the background is shaded. Durations have a logarithmic scale, because p50 and p99 often
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import msgspec
 from markupsafe import Markup, escape
@@ -73,7 +74,27 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     svg: Markup
 
 
-class _ChartSpec(msgspec.Struct, frozen=True, kw_only=True):
+class SomePoint(Protocol):
+    """A point of any history."""
+
+    @property
+    def at(self) -> datetime: ...
+
+
+class SomeHistory(Protocol):
+    """What a chart needs of a history."""
+
+    @property
+    def range(self) -> Range: ...
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def step(self) -> timedelta: ...
+    @property
+    def points(self) -> Sequence[SomePoint]: ...
+
+
+class ChartSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a chart."""
 
     id: str
@@ -83,6 +104,11 @@ class _ChartSpec(msgspec.Struct, frozen=True, kw_only=True):
     format: Callable[[float], str]
     durations: bool = False  # with a logarithmic scale
     whole: bool = False  # ticks are whole numbers
+    gaps: list[bool]  # points at which nothing was measured or counted
+    gap: str = "no worker was running"  # the reason
+    more: list[bool] = []  # points with more than was counted
+    nothing: str = "nothing was measured yet"  # shown without a value
+    line: float | None = None  # drawn across
 
 
 # ── the five charts ──
@@ -90,23 +116,25 @@ class _ChartSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 def charts(seen: OverTime) -> list[Chart]:
     """Draw throughput, failures, waiting jobs, pickup and run times."""
-    return [_chart(spec, seen) for spec in _specs(seen.points)]
+    return [draw(spec, seen) for spec in _specs(seen.points)]
 
 
-def _specs(points: Sequence[Point]) -> list[_ChartSpec]:
+def _specs(points: Sequence[Point]) -> list[ChartSpec]:
     done = [point.per_minute(point.completed) for point in points]
     lost = [[p.per_minute(p.failed) for p in points], [p.per_minute(p.retried) for p in points]]
     by_done, per_done = _unit(done)
     by_lost, per_lost = _unit([*lost[0], *lost[1]])
+    unmeasured = [point.completed is None for point in points]
     return [
-        _ChartSpec(
+        ChartSpec(
             id="throughput",
             title="Throughput",
             unit=f"completed per {per_done}",
             series=[Series("one", _times(done, by_done))],
             format=compact,
+            gaps=unmeasured,
         ),
-        _ChartSpec(
+        ChartSpec(
             id="failures",
             title="Failed attempts",
             unit=f"per {per_lost}",
@@ -115,34 +143,40 @@ def _specs(points: Sequence[Point]) -> list[_ChartSpec]:
                 Series("again", _times(lost[1], by_lost), "retried"),
             ],
             format=compact,
+            gaps=unmeasured,
         ),
-        _ChartSpec(
+        ChartSpec(
             id="waiting",
             title="Waiting",
             unit="jobs in line",
             series=[Series("one", [None if p.waiting is None else p.waiting.jobs for p in points])],
             format=compact,
             whole=True,
+            gaps=[point.waiting is None for point in points],
+            gap="not counted",
+            more=[point.waiting is not None and point.waiting.more for point in points],
         ),
-        _latency("pickup", "Pickup", "from due to started", [point.pickup for point in points]),
-        _latency("run", "Run", "how long attempts ran", [point.run for point in points]),
+        _latency("pickup", "Pickup", "from due to started", points),
+        _latency("run", "Run", "how long attempts ran", points),
     ]
 
 
-def _latency(id: str, title: str, unit: str, times: Iterable[msgspec.Struct]) -> _ChartSpec:
-    structs = list(times)
-
+def _latency(id: str, title: str, unit: str, points: Sequence[Point]) -> ChartSpec:
     def of(name: str) -> list[Value]:
-        known: list[timedelta | None] = [getattr(times, name) for times in structs]
+        known: list[timedelta | None] = [getattr(getattr(point, id), name) for point in points]
         return [None if time is None else max(time.total_seconds(), SHORTEST) for time in known]
 
-    return _ChartSpec(
+    return ChartSpec(
         id=id,
         title=title,
         unit=unit,
         series=[Series("p50", of("p50"), "p50"), Series("p99", of("p99"), "p99")],
         format=_length,
         durations=True,
+        gaps=[point.completed is None for point in points],
+        nothing="no attempt ended"
+        if any(point.minutes for point in points)
+        else "nothing was measured yet",
     )
 
 
@@ -152,6 +186,12 @@ def _unit(per_minute: Sequence[Value]) -> tuple[float, str]:
     if not most:
         return 1.0, "minute"
     return next((factor, name) for factor, name, least in UNITS if most >= least)
+
+
+def per_unit(per_minute: Sequence[Value]) -> tuple[list[Value], str]:
+    """Return a rate in a unit that fits its numbers, and the unit."""
+    factor, name = _unit(per_minute)
+    return _times(per_minute, factor), name
 
 
 def _times(values: Iterable[Value], factor: float) -> list[Value]:
@@ -184,7 +224,7 @@ def _length(seconds: float) -> str:
     return "0 ms" if seconds <= SHORTEST else length(timedelta(seconds=seconds))
 
 
-def _ago(seen: OverTime, n: int) -> str:
+def _ago(seen: SomeHistory, n: int) -> str:
     """Format how long ago a point was, to the minute."""
     minute = timedelta(minutes=1)
     past = seen.at - seen.points[n].at - seen.step / 2
@@ -194,19 +234,23 @@ def _ago(seen: OverTime, n: int) -> str:
 # ── drawing ──
 
 
-def _chart(spec: _ChartSpec, seen: OverTime) -> Chart:
+def draw(spec: ChartSpec, seen: SomeHistory) -> Chart:
+    """Draw one chart."""
     known = [value for series in spec.series for value in series.values if value is not None]
-    watched = any(point.minutes for point in seen.points)
-    nothing = "no attempt ended" if spec.durations and watched else "nothing was measured yet"
+    nothing = spec.nothing
     scale = None
     body = Markup('<text class="none" x="{}" y="{}">{}</text>').format(
         (LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, nothing
     )
     if known:
-        scale = log_scale(known) if spec.durations else linear_scale(max(known), spec.whole)
+        scale = (
+            log_scale(known)
+            if spec.durations
+            else linear_scale(max([*known, spec.line or 0.0]), spec.whole)
+        )
         body = Markup("").join(_body(spec, scale, seen))
     most = _most(spec, seen)
-    texts = [*_newest(spec, seen), most] if known else [nothing]
+    texts = [*_newest(spec), most] if known else [nothing]
     head = f"{spec.title}, {spec.unit}, last {seen.range}: {', '.join(texts)}"
     svg = Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}{}{}</svg>'
@@ -214,14 +258,14 @@ def _chart(spec: _ChartSpec, seen: OverTime) -> Chart:
     return Chart(id=spec.id, title=spec.title, unit=spec.unit, most=most, svg=svg)
 
 
-def _newest(spec: _ChartSpec, seen: OverTime) -> Iterable[str]:
+def _newest(spec: ChartSpec) -> Iterable[str]:
     for series in spec.series:
         known = [n for n, value in enumerate(series.values) if value is not None]
         if known:
-            yield f"{series.name or 'newest'} {_value_text(spec, series, known[-1], seen)}"
+            yield f"{series.name or 'newest'} {_value_text(spec, series, known[-1])}"
 
 
-def _most(spec: _ChartSpec, seen: OverTime) -> str:
+def _most(spec: ChartSpec, seen: SomeHistory) -> str:
     """Format the largest value of all lines, the newest of equals."""
     values = [
         (value, n, number)
@@ -236,15 +280,14 @@ def _most(spec: _ChartSpec, seen: OverTime) -> str:
         return "none"
     series = spec.series[number]
     name = f"{series.name} " if series.name else ""
-    return f"most: {name}{_value_text(spec, series, n, seen)}, {_ago(seen, n)}"
+    return f"most: {name}{_value_text(spec, series, n)}, {_ago(seen, n)}"
 
 
-def _value_text(spec: _ChartSpec, series: Series, n: int, seen: OverTime) -> str:
+def _value_text(spec: ChartSpec, series: Series, n: int) -> str:
     """Format one value; a plus means that there were more than were counted."""
-    value, waiting = series.values[n], seen.points[n].waiting
+    value = series.values[n]
     assert value is not None
-    more = spec.id == "waiting" and waiting is not None and waiting.more
-    return f"{spec.format(value)}{'+' if more else ''}"
+    return f"{spec.format(value)}{'+' if spec.more and spec.more[n] else ''}"
 
 
 def _x(n: float, of: int) -> float:
@@ -278,7 +321,7 @@ def log_scale(known: Sequence[float]) -> Scale:
     return Scale(shown, lambda value: (math.log(max(value, SHORTEST)) - foot) / whole)
 
 
-def _axes(spec: _ChartSpec, scale: Scale | None, range: Range) -> Markup:
+def _axes(spec: ChartSpec, scale: Scale | None, range: Range) -> Markup:
     parts: list[Markup] = []
     for tick in scale.ticks if scale else [0.0]:
         y = _y(tick, scale) if scale else BOTTOM
@@ -300,11 +343,9 @@ def _axes(spec: _ChartSpec, scale: Scale | None, range: Range) -> Markup:
     return Markup("").join(parts)
 
 
-def _gaps(spec: _ChartSpec, seen: OverTime) -> Markup:
+def _gaps(spec: ChartSpec, seen: SomeHistory) -> Markup:
     """Shade the times in which nothing was measured or counted."""
-    waits = spec.id == "waiting"
-    unknown = [point.waiting is None if waits else point.completed is None for point in seen.points]
-    reason = "not counted" if waits else "no worker was running"
+    unknown = spec.gaps
     width = (RIGHT - LEFT) / len(unknown)
     parts: list[Markup] = []
     for first, past in _runs(unknown):
@@ -316,7 +357,12 @@ def _gaps(spec: _ChartSpec, seen: OverTime) -> Markup:
             Markup(
                 '<path class="gap" d="M{:.1f} {}H{:.1f}V{}H{:.1f}z"><title>{}</title></path>'
             ).format(
-                LEFT + first * width, TOP, LEFT + past * width, BOTTOM, LEFT + first * width, reason
+                LEFT + first * width,
+                TOP,
+                LEFT + past * width,
+                BOTTOM,
+                LEFT + first * width,
+                spec.gap,
             )
         )
     return Markup("").join(parts)
@@ -333,7 +379,11 @@ def _runs(flags: Sequence[bool]) -> Iterable[tuple[int, int]]:
             first = None
 
 
-def _body(spec: _ChartSpec, scale: Scale, seen: OverTime) -> Iterable[Markup]:
+def _body(spec: ChartSpec, scale: Scale, seen: SomeHistory) -> Iterable[Markup]:
+    if spec.line is not None:
+        yield Markup('<path class="allowed" d="M{} {:.1f}H{}"/>').format(
+            LEFT, _y(spec.line, scale), RIGHT
+        )
     for series in spec.series:
         parts = _joined(series.values, BRIDGED.get(seen.range, 1))
         yield _line(series, parts, scale, area=len(spec.series) == 1)
@@ -370,7 +420,7 @@ def _joined(values: Sequence[Value], bridged: int) -> _Parts:
     return parts
 
 
-def _ends(spec: _ChartSpec, scale: Scale) -> Iterable[Markup]:
+def _ends(spec: ChartSpec, scale: Scale) -> Iterable[Markup]:
     """Mark the largest value of each line, and label its newest."""
     ends: list[tuple[float, float, Series, float]] = []
     for series in spec.series:
@@ -403,7 +453,7 @@ def _spread(
     return [(middle - APART / 2, x, *ends[0][2:]), (middle + APART / 2, x, *ends[1][2:])]
 
 
-def _hits(spec: _ChartSpec, seen: OverTime) -> Iterable[Markup]:
+def _hits(spec: ChartSpec, seen: SomeHistory) -> Iterable[Markup]:
     """Add a tooltip to each point: its time and its values."""
     width = (RIGHT - LEFT) / len(seen.points)
     for n, point in enumerate(seen.points):

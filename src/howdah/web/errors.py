@@ -6,6 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from howdah.checks.limit_names import UnknownLimit
 from howdah.checks.queue_names import UnknownQueue
 from howdah.errors import (
     BadInput,
@@ -42,7 +43,7 @@ FOR_PROGRAMS = (
 def status_of(error: HowdahError) -> int:
     """Return the HTTP status of an error."""
     match error:
-        case UnknownQueue():
+        case UnknownQueue() | UnknownLimit():
             return 404
         case BadInput():
             return 400

@@ -179,7 +179,11 @@ def _templates() -> Environment:
     filters: dict[str, Any] = environment.filters
     for function in (number, rate, percent, length, ago, due, moment, prose, trend, hour, mix):
         filters[function.__name__] = function
-    filters |= {"priority": wording.priority, "short_id": shortened}
+    filters |= {
+        "priority": wording.priority,
+        "typed_length": wording.typed_length,
+        "short_id": shortened,
+    }
     return environment
 
 

@@ -5,6 +5,7 @@ database.py    the server: transactions, slots, connections, NOTIFY, clock
 release.py     the server's version: whether a newer minor release is known
 tables.py      the tables: dead rows, vacuum, partitions by day
 workers.py     the workers: alive, silent, held up, upkeep; and the schema they use
+limits.py      named limits that hold jobs back while nothing is at work
 
 A check that this role may not do, or that takes too long, is `unknown`, not fine.
 """

@@ -8,7 +8,14 @@ from howdah.observe.doctor.check import Check, Examination, Level, graded
 from howdah.store import Store, query
 from howdah.text.wording import length
 
-BUSY_TABLES = ("jobs_live", "workers", "finished_counts", "measures", "measure_history")
+BUSY_TABLES = (
+    "jobs_live",
+    "workers",
+    "finished_counts",
+    "measures",
+    "measure_history",
+    "limit_history",
+)
 MANY, VERY_MANY = 200_000, 5_000_000  # dead rows
 LATE = timedelta(minutes=10)  # that a due vacuum may be late
 

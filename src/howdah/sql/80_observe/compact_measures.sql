@@ -6,7 +6,7 @@
 -- The same minutes go into howdah.measure_history, once per type and once for all types (''). A minute in
 -- which a worker was alive and no attempt ended gets only a row for all types: the queue was idle. A minute
 -- without a row is unknown. There, what is older than an hour is compacted by 15 minutes, after a day by 2
--- hours, and after the option keep_measure_history it is deleted.
+-- hours, and after the option keep_measure_history it is deleted. So is the history of named limits.
 --
 --   returns  by how many rows howdah.measures became smaller; null while another worker does it
 --
@@ -158,6 +158,7 @@ begin
         delete from howdah.measure_history as h where h.at < v_deleted_before;
     end if;
 
+    perform howdah.compact_limit_history();
     delete from howdah.drain_requests where requested_at < howdah.clock() - interval '1 hour';  -- the worker never asked
     return v_minutes + v_older;
 end;

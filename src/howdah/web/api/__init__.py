@@ -6,6 +6,7 @@
     json_encoding.py  answers as JSON: exact numbers, durations in seconds
     queries.py        queries about the queue, its types and workers
     jobs.py           queries about jobs
+    limits.py         queries about limits and rules, and changes to them
     actions.py        what a program can do
     openapi.py        all endpoints as an OpenAPI 3.1 document
     docs_page.py      the same as a page, and the routes of the API

@@ -8,11 +8,16 @@ from typing import Any, cast
 import msgspec
 
 from howdah.version import VERSION
-from howdah.web.api import actions, jobs, queries
+from howdah.web.api import actions, jobs, limits, queries
 from howdah.web.api.endpoint import Endpoint
 
-ENDPOINTS: list[Endpoint] = [*queries.endpoints.all, *jobs.endpoints.all, *actions.endpoints.all]
-TAGS = {"queries": "queue", "jobs": "jobs", "actions": "actions"}
+ENDPOINTS: list[Endpoint] = [
+    *queries.endpoints.all,
+    *jobs.endpoints.all,
+    *limits.endpoints.all,
+    *actions.endpoints.all,
+]
+TAGS = {"queries": "queue", "jobs": "jobs", "limits": "limits", "actions": "actions"}
 _REF = "#/components/schemas/{name}"
 _MEANINGS = {
     400: "A parameter or the body is invalid.",

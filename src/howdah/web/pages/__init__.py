@@ -7,8 +7,9 @@
     failures.py  errors, grouped
     workers.py   all workers, and one
     types.py     all types, and one
+    limits.py    the named limits and the rules of types, and one limit
     health.py    the checks of `howdah doctor`
-    history.py   the charts of the overview and of a type; not a page itself
+    history.py   the charts of the overview, of a type and of a limit; not a page itself
 
 Each module has `pages` (what is shown) and may have `actions` (the targets of its forms).
 """
@@ -18,9 +19,9 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from howdah.web.page import PageRoute
-from howdah.web.pages import failures, health, job, jobs, matching, overview, types, workers
+from howdah.web.pages import failures, health, job, jobs, limits, matching, overview, types, workers
 
-_MODULES = (overview, jobs, matching, job, failures, workers, types, health)
+_MODULES = (overview, jobs, matching, job, failures, workers, types, limits, health)
 
 
 def all_pages() -> list[PageRoute]:

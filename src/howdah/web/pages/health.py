@@ -37,10 +37,12 @@ MEANINGS = {
     "that have died.",
     "held_up": "A handler that holds the GIL lets nothing else run in its worker: no timeout, no "
     "cancellation, no shutdown.",
+    "limits": "A job that holds a slot of a named limit and does not run keeps others waiting.",
     "upkeep": "A worker's upkeep puts jobs in line when their time has come.",
     "schema": "The functions in the database and this program must have the same version.",
 }
 TITLES = {
+    "limits": "Named limits",
     "notify_queue": "NOTIFY queue",
     "held_up": "Handlers that hold the GIL",
     "days": "Partitions by day",

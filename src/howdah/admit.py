@@ -123,8 +123,6 @@ def key_rule(
             )
         slots = 1
     if check_flag("fair", fair):
-        if key is None:
-            raise BadInput('fair=True needs key, such as key="tenant_id": whose jobs take turns')
         if slots is not None:
             raise BadInput(
                 f"leave out at_once={slots} or fair: fair=True sets no limit per key, and with one "

@@ -63,6 +63,8 @@ def test_the_rule_of_a_type_is_set_and_removed(cli: Cli) -> None:
     (rule,) = cli.json("limits", "--type", "mail", "--ordered")["rules"]
     assert (rule["at_once"], rule["limit"], rule["ordered"]) == (1, None, True)
     assert "1, ordered" in cli.ok("limits")
+    (rule,) = cli.json("limits", "--type", "mail", "--fair")["rules"]
+    assert (rule["fair"], rule["ordered"]) == (True, False)
     cli.ok("limits", "--type", "mail", "--remove")
     assert "no rule" in cli("limits", "--type", "mail").stderr
     assert cli.json("limits")["rules"] == []
@@ -79,7 +81,7 @@ def test_the_rules_of_job_types_are_listed(cli: Cli) -> None:
     lines = cli.ok("limits").splitlines()
     rules = {line.split()[0]: line for line in lines}
     assert " 3 " in rules["mail"]
-    assert "1, in order" in rules["book"]
+    assert "1, ordered" in rules["book"]
     assert "fair, 100 in line" in rules["render"]
 
 
@@ -100,6 +102,8 @@ def test_a_bad_limit_is_refused(cli: Cli) -> None:
         (("--type", "mail", "--rate", "1"), "for a named limit"),
         (("api", "--type", "mail"), "not both"),
         (("--type", "mail", "--at-once", "2", "--ordered"), "at_once must be 1"),
+        (("--type", "mail", "--at-once", "2", "--fair"), "leave out at_once=2 or fair"),
+        (("api", "--fair"), "need --type"),
         (("--type", "mail", "--limit", "opnai"), "did you mean 'openai'?"),
         (("--type", "", "--ordered"), "job type"),
     ):

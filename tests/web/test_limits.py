@@ -241,6 +241,7 @@ async def test_the_rule_of_a_type_is_set_and_removed_by_forms(
         ("/limits/set-type", {"type": "mail", "limit": "opnai"}, 404, "did you mean"),
         ("/limits/set-type", {"type": "mail", "at_once": "0"}, 400, "at_once"),
         ("/limits/set-type", {"type": "mail", "at_once": "2", "ordered": "on"}, 400, "must be 1"),
+        ("/limits/set-type", {"type": "mail", "at_once": "2", "fair": "on"}, 400, "or fair"),
         ("/limits/clear-type", {}, 400, "no type was named"),
     ],
 )
@@ -338,6 +339,8 @@ async def test_a_program_sets_the_rule_of_a_type(client: httpx.AsyncClient, queu
     assert (rule["job_type"], rule["at_once"], rule["limit"]) == ("mail", 2, "openai")
     assert (await post("set-limit", limit="opnai")).status_code == 404
     assert (await post("set-limit", at_once=2, ordered=True)).status_code == 409
+    assert (await post("set-limit", ordered=True, fair=True)).status_code == 409
+    assert (await post("set-limit", fair=True)).json() == {"changed": True}
     assert (await post("clear-limit")).json() == {"changed": True}
     assert (await post("clear-limit")).json() == {"changed": False}
     refused = await client.post(f"{API}/limits/opnai/remove", headers=headers)

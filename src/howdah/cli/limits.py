@@ -48,6 +48,7 @@ def _number(value: str) -> int | str:
     "--type", "job_type", metavar="TYPE", help="The rule of this job type, not a named limit."
 )
 @click.option("--ordered", is_flag=True, help="With --type: one job of a key after the other.")
+@click.option("--fair", is_flag=True, help="With --type: no limit per key, but keys take turns.")
 @click.option(
     "--limit", metavar="NAME", help="With --type: the named limit that its jobs need too."
 )
@@ -63,6 +64,7 @@ def limits(
     per_key: bool | None,
     job_type: str | None,
     ordered: bool,
+    fair: bool,
     limit: str | None,
     remove: bool,
     as_json: bool,
@@ -79,10 +81,10 @@ def limits(
         raise click.UsageError("name a limit, or a type with --type, not both")
     if job_type is not None and any(value is not None for value in of_limit):
         raise click.UsageError("--rate, --per, --burst and --per-key are for a named limit")
-    if job_type is None and (ordered or limit is not None):
-        raise click.UsageError("--ordered and --limit need --type")
+    if job_type is None and (ordered or fair or limit is not None):
+        raise click.UsageError("--ordered, --fair and --limit need --type")
     sets = at_once is not None or any(value is not None for value in of_limit)
-    sets = sets or ordered or limit is not None
+    sets = sets or ordered or fair or limit is not None
     if name is None and job_type is None and (sets or remove):
         raise click.UsageError("name the limit to set or remove, or a type with --type")
     if rate in (None, ANY) and (per is not None or burst is not None):
@@ -97,7 +99,7 @@ def limits(
                 await store_admit.clear_type_limit(queue.store, job_type)
             elif sets:
                 slots = None if at_once == ANY else at_once
-                rule = key_rule(at_once=slots, ordered=ordered, limit=limit)
+                rule = key_rule(at_once=slots, ordered=ordered, fair=fair, limit=limit)
                 await store_admit.set_type_limit(queue.store, job_type, rule)
         elif name is not None and remove:
             if not await store_admit.remove_limit(queue.store, name):
@@ -177,13 +179,20 @@ def _show_rules(rules: list[TypeRule]) -> None:
     for rule in rules:
         table.add_row(
             one_line(rule.job_type),
-            f"{ANY if rule.at_once is None else rule.at_once}{', ordered' if rule.ordered else ''}",
+            _per_key(rule),
             one_line(rule.limit or ""),
             _count(rule.waiting),
             formatting.ago(rule.changed_at),
             one_line(rule.changed_by),
         )
     output.show(table)
+
+
+def _per_key(rule: TypeRule) -> str:
+    if rule.fair:
+        return f"fair, {rule.at_once:,} in line"
+    slots = ANY if rule.at_once is None else str(rule.at_once)
+    return f"{slots}, ordered" if rule.ordered else slots
 
 
 def _count(count: Count | None) -> str:

@@ -650,10 +650,14 @@ class Queue:
         *,
         at_once: int | None = None,
         ordered: bool = False,
+        fair: bool = False,
         limit: str | None = None,
     ) -> None:
-        """Set the rule of a job type now: slots per key (None: any number), order, named limit."""
-        rule = key_rule(at_once=at_once, ordered=ordered, limit=limit)
+        """Set the rule of a job type now: as the same options of `job` do.
+
+        Without `at_once` a key has any number of slots.
+        """
+        rule = key_rule(at_once=at_once, ordered=ordered, fair=fair, limit=limit)
         await store_admit.set_type_limit(self.store, check_job_type(job_type), rule)
 
     async def clear_type_limit(self, job_type: str) -> bool:

@@ -102,6 +102,8 @@ def rules(
     limit: str | None = None,
 ) -> Rules:
     """Make the rules of a job type; raises BadInput for a bad value."""
+    if fair is True and key is None:
+        raise BadInput('fair=True needs key, such as key="tenant_id": whose jobs take turns')
     return Rules(
         priority=check_priority(priority),
         max_attempts=check_max_attempts(max_attempts),

@@ -784,12 +784,16 @@ class SyncQueue:
         *,
         at_once: int | None = None,
         ordered: bool = False,
+        fair: bool = False,
         limit: str | None = None,
     ) -> None:
-        """Set the rule of a job type now: slots per key (None: any number), order, named limit."""
+        """Set the rule of a job type now: as the same options of `job` do.
+
+        Without `at_once` a key has any number of slots.
+        """
         portal.run(
             self._bridge.queue.set_type_limit(
-                job_type, at_once=at_once, ordered=ordered, limit=limit
+                job_type, at_once=at_once, ordered=ordered, fair=fair, limit=limit
             )
         )
 

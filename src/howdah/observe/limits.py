@@ -56,6 +56,7 @@ class TypeRule(msgspec.Struct, frozen=True, kw_only=True):
     job_type: str
     at_once: int | None  # per key; null: any number
     ordered: bool  # one after the other, in the order of enqueueing
+    fair: bool  # keys take turns; then the database keeps at_once
     limit: str | None  # the named limit that each job needs too
     waiting: Count | None  # jobs that wait for a slot of their key
     declared: bool
@@ -146,7 +147,7 @@ _NAMED = """
 """
 
 _RULES = """
-    select t.job_type::text as job_type, t.at_once, t.ordered, t.limit_name as limit,
+    select t.job_type::text as job_type, t.at_once, t.ordered, t.fair, t.limit_name as limit,
            t.declared is not null as declared, t.changed_at, t.changed_by
     from howdah.type_limits as t order by 1 limit $1
 """

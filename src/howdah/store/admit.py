@@ -100,8 +100,8 @@ async def set_type_limit(store: Store, job_type: str, rule: KeyRule, by: str | N
     if rule.limit is not None and rule.limit not in (known := await limit_names(store)):
         raise unknown_limit(rule.limit, known)
     await store.fetchval(
-        "select howdah.set_type_limit($1, $2, $3, $4, $5)",
-        *(job_type, rule.at_once, rule.ordered, rule.limit, by),
+        "select howdah.set_type_limit($1, $2, $3, $4, $5, p_fair => $6)",
+        *(job_type, rule.at_once, rule.ordered, rule.limit, by, rule.fair),
     )
 
 

@@ -195,6 +195,7 @@ async def set_type_limit(context: DashboardContext, who: str, job_type: str, rul
         job_type,
         at_once=rule.at_once,
         ordered=rule.ordered,
+        fair=rule.fair,
         limit=rule.limit,
     )
 

@@ -68,6 +68,7 @@ class NewTypeRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ordered: Annotated[
         bool, Meta(description="One job of a key after the other, as they were enqueued.")
     ] = False
+    fair: Annotated[bool, Meta(description="No limit per key, but keys take turns.")] = False
     limit: Annotated[LimitName | None, Meta(description="The named limit of each job.")] = None
 
 
@@ -159,9 +160,10 @@ async def set_type_limit(
     """Set the rule of a type: slots per key, order, and the named limit that its jobs need.
 
     404: there is no such named limit. 409: `ordered` needs one slot per key: leave `at_once` out.
+    `fair` goes together with neither.
     """
     with _conflict():
-        rule = key_rule(at_once=body.at_once, ordered=body.ordered)
+        rule = key_rule(at_once=body.at_once, ordered=body.ordered, fair=body.fair)
     rule = msgspec.structs.replace(rule, limit=body.limit)
     await actions.set_type_limit(context, who, job_type, rule)
     return Changed(True)

@@ -71,6 +71,8 @@ def slots_of(rule: TypeRule) -> str:
     """Write what a rule allows per key."""
     if rule.ordered:
         return "one after the other"
+    if rule.fair:
+        return f"fair, {rule.at_once:,} in line"
     return "any number" if rule.at_once is None else f"{rule.at_once:,} at once"
 
 
@@ -113,6 +115,7 @@ def _rule(form: dict[str, str]) -> KeyRule:
     return key_rule(
         at_once=_whole(form, "at_once"),
         ordered="ordered" in form,
+        fair="fair" in form,
         limit=form.get("limit") or None,
     )
 

@@ -22,6 +22,7 @@ from howdah.observe.count import Count
 from howdah.observe.overview import Lane, Minute
 from howdah.observe.short_id import shortened
 from howdah.text import wording
+from howdah.text.printable import one_line
 from howdah.version import VERSION
 from howdah.web.paths import inner_path, url_to
 from howdah.web.visitor import visitor_in
@@ -179,7 +180,8 @@ def _templates() -> Environment:
     filters: dict[str, Any] = environment.filters
     for function in (number, rate, percent, length, ago, due, moment, prose, trend, hour, mix):
         filters[function.__name__] = function
-    filters |= {"priority": wording.priority, "short_id": shortened}
+    filters |= {"priority": wording.priority, "short_id": shortened, "one_line": one_line}
+    filters["key_rule"] = wording.key_rule
     return environment
 
 

@@ -49,6 +49,7 @@ from howdah.run.hooks import AttemptEnd, AttemptStart
 from howdah.run.job_logging import JobLogFilter
 from howdah.states import State
 from howdah.version import VERSION as __version__
+from howdah.waits_for import WaitsFor
 from howdah.worker import Worker
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "SyncJobType",
     "SyncQueue",
     "Unreachable",
+    "WaitsFor",
     "Worker",
     "__version__",
     "current_job",

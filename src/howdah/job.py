@@ -19,6 +19,7 @@ from uuid import UUID
 import msgspec
 
 from howdah.states import State
+from howdah.waits_for import WaitsFor
 
 
 class Priority(IntEnum):
@@ -120,6 +121,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime | None
     expires_at: datetime | None
     unique_key: str | None
+    key: str | None  # the concurrency key
+    limited_by: str | None  # the name of its limit; of a limit per key with a colon and the key
+    admission: str | None  # which slots it has, as the database stores it: see docs/guides/admit.md
+    arrival: int | None  # its number in the order of enqueueing; None: it has no key and no limit
+    waits_for: WaitsFor | None  # None: it is not pending
     result: Any
     errors: list[dict[str, Any]]
 

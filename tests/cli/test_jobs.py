@@ -174,3 +174,72 @@ def test_jobs_and_stats_are_filtered_by_queue(cli: Cli, jobs: SyncQueue, dsn: st
         refused = cli(command, "--queue", "medai")
         assert refused.exit_code == 2
         assert "no job type has the queue 'medai' (did you mean 'media'?)" in refused.stderr
+
+
+def admit(cli: Cli) -> None:
+    with connect(cli.dsn, autocommit=True) as other:
+        other.execute("select howdah.upkeep()")
+
+
+def test_jobs_are_found_by_key_by_limit_and_by_what_they_wait_for(
+    cli: Cli, jobs: SyncQueue
+) -> None:
+    cli.ok("limits", "api", "--at-once", 1)
+    with connect(cli.dsn, autocommit=True) as other:
+        other.execute("select howdah.set_type_limit('call', null, p_limit => 'api')")
+    in_line, waits = [str(jobs.enqueue("mail", key="tenant-7").id) for _ in range(2)]
+    called, calls = [str(jobs.enqueue("call").id) for _ in range(2)]
+    later = str(jobs.enqueue("mail", delay=3600).id)
+    admit(cli)
+    for options, expected in (
+        (("--key", "tenant-7"), [waits, in_line]),
+        (("--type", "mail", "--key", "tenant-7", "--waits-for", "key"), [waits]),
+        (("--limited-by", "api"), [calls, called]),
+        (("--waits-for", "time", "--waits-for", "limit"), [later, calls]),
+        (("--key", "tenant-8"), []),
+    ):
+        assert ids(cli("jobs", *options).stdout) == expected, options
+    printed = cli.ok("jobs", "--type", "mail")
+    assert re.search(rf"{waits} .* key +tenant-7$", printed, re.MULTILINE)
+    assert re.search(rf"{later} .* time$", printed, re.MULTILINE)
+    jobs.enqueue("plain")
+    assert "WAITS FOR" not in cli.ok("jobs", "--type", "plain")
+    page = cli("jobs", "--limited-by", "api", "--waits-for", "limit", "--limit", 1)
+    assert "howdah jobs --limited-by api --waits-for limit --dsn" in page.stderr
+    refused = cli("jobs", "--waits-for", "godot")
+    assert refused.exit_code == 2
+    assert "'time', 'retry', 'key', 'limit', 'worker'" in refused.stderr
+
+
+def test_show_says_what_a_job_waits_for(cli: Cli, jobs: SyncQueue) -> None:
+    first, second = [jobs.enqueue("mail", key="tenant-7").id for _ in range(2)]
+    later = jobs.enqueue("mail", delay=3600).id
+    admit(cli)
+    printed = " ".join(cli.ok("show", second).split())
+    assert f"key tenant-7 arrival {jobs.get(second).arrival:,} waits for a slot of its key. " in (
+        printed
+    )
+    assert "It waits for the key tenant-7: 1 of 1 slots are taken; it is next." in printed
+    assert "waits for a worker" in " ".join(cli.ok("show", first).split())
+    assert "waits for its time" in " ".join(cli.ok("show", later).split())
+    shown = cli.json("show", second)
+    assert (shown["key"], shown["admission"], shown["waits_for"]) == ("tenant-7", "slot", "key")
+
+
+def test_keys_are_counted(cli: Cli, jobs: SyncQueue) -> None:
+    nothing = cli("keys", "mail")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert nothing.stderr == "no job of mail holds a slot of a key or waits for one\n"
+    for key in ("a", "b", "b", "b", "\u202eb[bold]"):
+        jobs.enqueue("mail", key=key)
+    admit(cli)
+    counted = cli("keys", "mail")
+    assert counted.stderr == "a key has 1 slot\n"
+    assert [line.split() for line in counted.stdout.splitlines()] == [
+        ["HOLDING", "WAITING", "KEY"],
+        ["1", "2", "b"],
+        ["1", "0", "a"],
+        ["1", "0", "\\u202eb[bold]"],
+    ]
+    assert "there are more keys: --limit 10" in cli("keys", "mail", "--limit", 1).stderr
+    assert cli.json("keys", "mail")["keys"][0]["waiting"] == {"jobs": 2, "more": False}

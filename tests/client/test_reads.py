@@ -82,7 +82,7 @@ async def test_a_page_size_out_of_range_is_refused(queue: Queue, limit: int) -> 
 
 
 async def test_an_unknown_status_is_refused_with_the_list_of_states(queue: Queue) -> None:
-    with pytest.raises(BadInput, match="a status must be one of pending, claimed, running"):
+    with pytest.raises(BadInput, match="status must be one of pending, claimed, running"):
         await queue.jobs(status="exploded")
 
 

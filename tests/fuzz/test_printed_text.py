@@ -39,7 +39,19 @@ SHOW_NONE = {
     "completion": "prints our own words",
 }
 SHOWN = {
-    *("jobs", "show", "watch", "why", "stats", "doctor", "metrics", "pause", "recover", "limits"),
+    *(
+        "jobs",
+        "show",
+        "watch",
+        "why",
+        "stats",
+        "doctor",
+        "metrics",
+        "pause",
+        "recover",
+        "limits",
+        "keys",
+    ),
 }
 
 HOSTILE = "\x1b[2J\x07\r\b\x7f\x85\x9b31m\u202eback\u2028\u2066\u200b\ufeff\U000e0041\t\n12:00 INFO"
@@ -90,6 +102,10 @@ def store_everywhere(dsn: str, text: str) -> UUID:
         connection.execute("select howdah.set_limit(%s, 1)", [limit])
         connection.execute("update howdah.limits set changed_by = %s", [text])
         connection.execute("select howdah.set_type_limit(%s, 1, p_limit => %s)", [job_type, limit])
+        for _ in range(2):
+            connection.execute(
+                "insert into howdah.jobs (job_type, key) values (%s, %s)", [job_type, job_type]
+            )
     return row[0]
 
 
@@ -105,6 +121,8 @@ def commands(id: UUID, job_type: str) -> list[tuple[str, ...]]:
         ("pause",),
         ("recover",),
         ("limits",),
+        ("keys", job_type),
+        ("jobs", "--waits-for", "key", "--key", job_type),
     ]
 
 

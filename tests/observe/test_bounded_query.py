@@ -44,7 +44,7 @@ async def test_an_overview_lists_the_parts_that_took_too_long(db: Database) -> N
         with db.transaction():
             db.execute("lock table howdah.jobs_live in access exclusive mode")
             overview = await observe.overview(queue.store, within=timedelta(milliseconds=200))
-            assert overview.late == ["waiting", "scheduled", "running"]
+            assert overview.late == ["waiting", "limited", "scheduled", "running"]
             (mail,) = overview.types
             assert mail.finished == {"completed": 1}
             (late_problem,) = [
@@ -54,7 +54,7 @@ async def test_an_overview_lists_the_parts_that_took_too_long(db: Database) -> N
                 )
                 if problem.kind == "late"
             ]
-            assert "waiting, scheduled, running" in late_problem.sentence
+            assert "waiting, limited, scheduled, running" in late_problem.sentence
         assert (await observe.overview(queue.store)).late == []
 
 

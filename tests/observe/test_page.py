@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from howdah import BadInput, Queue, State, observe
 from howdah.observe import Count, Filter
-from howdah.observe.page import first_id
+from howdah.observe.filter_sql import first_id
 from tests.observe.support import HOUR, open_store
 from tests.support import Database
 

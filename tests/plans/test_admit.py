@@ -6,11 +6,18 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import json
+from collections.abc import Awaitable, Generator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
+import asyncpg
 import pytest
 
+from howdah import Queue, WaitsFor, observe
+from howdah.observe import Count, Filter
+from howdah.observe.count import CAP
+from howdah.store import Store, query
 from tests.plans.explain import buffers
 from tests.support import Database, Session
 from tests.support.databases import Databases
@@ -24,6 +31,7 @@ ADMIT = "select * from howdah.admit()"
 COMPLETE = "select howdah.complete('worker', array[%s::uuid], array[1])"
 ENQUEUE = "select howdah.enqueue('waiting', p_key => %s)"
 FEW = 400
+MANY = 60_000  # a page looks at 20,000 jobs, and each of them may be three buffers away
 
 
 @dataclass(frozen=True)
@@ -169,3 +177,68 @@ def test_the_use_of_limits_is_counted_up_to_a_cap(backlog: Backlog) -> None:
         assert {what: cost for what, cost in lower.items() if cost >= 5 * FEW} == {}
     db.execute("delete from jobs_live where limited_by like 'tenants:%'")
     db.execute("select howdah.remove_limit('tenants')")
+
+
+class Explained:
+    """Adds up the buffers of all queries of observe/."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.buffers: int = 0
+        fetch = query.fetch
+
+        async def explained(
+            store: Store, within: timedelta, sql: str, *args: object
+        ) -> Sequence[asyncpg.Record]:
+            prefix = "explain (analyze, buffers, timing off, format json) "
+            ((text,),) = await fetch(store, within, prefix + sql, *args)
+            plan = json.loads(text)[0]["Plan"]
+            self.buffers += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+            return await fetch(store, within, sql, *args)
+
+        monkeypatch.setattr(query, "fetch", explained)
+
+    async def cost(self, answer: Awaitable[object]) -> int:
+        before = self.buffers
+        await answer
+        return self.buffers - before
+
+
+FILTERS = {  # with the most buffers that a page and a count may read
+    Filter(job_type=("waiting",), key="key-5"): FEW,
+    Filter(job_type=("waiting",), key="key-5", waits_for=(WaitsFor.KEY,)): FEW,
+    Filter(job_type=("waiting",), key="nobody"): FEW,
+    Filter(limited_by="nobody"): FEW,
+    Filter(job_type=("waiting",), key="one"): MANY,
+    Filter(limited_by="api"): MANY,
+    Filter(limited_by="api", waits_for=(WaitsFor.LIMIT,), key="nobody"): MANY,
+    Filter(waits_for=(WaitsFor.KEY,)): MANY,
+    Filter(waits_for=(WaitsFor.RETRY,)): MANY,
+    Filter(job_type=("limited",), waits_for=(WaitsFor.KEY,)): MANY,
+    Filter(key="nobody"): MANY,
+}
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+async def test_lists_and_counts_beside_a_million_waiting_jobs(
+    backlog: Backlog, monkeypatch: pytest.MonkeyPatch, analysed: bool
+) -> None:
+    if analysed:
+        backlog.db.execute("analyze jobs_live")
+    within = timedelta(minutes=5)
+    async with Queue(backlog.db.dsn) as queue:
+        explained = Explained(monkeypatch)
+        costs = {
+            wanted: await explained.cost(observe.page(queue.store, wanted, within=within))
+            for wanted in FILTERS
+        }
+        assert {wanted: cost for wanted, cost in costs.items() if cost >= FILTERS[wanted]} == {}
+        counted = await observe.key_counts(queue.store, "waiting", within=within)
+        assert (counted.keys[0].key, counted.keys[0].waiting) == ("one", Count(CAP, more=True))
+        for answer in (
+            observe.key_counts(queue.store, "waiting", within=within),
+            observe.key_counts(queue.store, "ordered", within=within),
+            observe.overview(queue.store, within=within),
+            observe.why_type(queue.store, "waiting", within=within),
+            observe.why_type(queue.store, "limited", within=within),
+        ):
+            assert await explained.cost(answer) < 2 * MANY

@@ -45,6 +45,7 @@ FUNCTIONS_OF_A_PRODUCER = {
 FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),
     *("measured", "measured_by_minute", "lane_counts", "held_counts", "scheduled_counts"),
+    *("waits_for", "key_counts", "limited_counts"),
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
     *("limit_counts", "slot_wait_counts"),
 }

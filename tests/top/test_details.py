@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from rich.console import Console, Group
+
 from howdah import Queue
+from howdah.observe import job_history
+from howdah.top import detail_text
 from tests.top.support import Gate, register_gated, top
 
 
@@ -17,3 +21,21 @@ async def test_refresh_reads_a_worker_again_although_no_poll_is_due(queue: Queue
         await queue.enqueue("resize")
         await view.refresh_until("40%", "encoding")
         gate.open()
+
+
+async def test_a_job_shows_its_key_its_limit_and_what_it_waits_for(queue: Queue) -> None:
+    await queue.store.fetchval("select howdah.set_limit('api', 5)")
+    await queue.store.fetchval("select howdah.set_type_limit('mail', 1, p_limit => 'api')")
+    handles = [await queue.enqueue("mail", key="[bold]\u202e7") for _ in range(2)]
+    for _ in range(2):
+        await queue.store.fetch("select * from howdah.admit()")
+    shown = detail_text.job(await job_history(queue.store, handles[1].id), "It is next.")
+    printed = " ".join(text_of(shown).split())
+    assert r"key [bold]\u202e7 limit api waits for a slot of its key. It is next." in printed
+
+
+def text_of(group: Group) -> str:
+    console = Console(width=100, color_system=None)
+    with console.capture() as captured:
+        console.print(group)
+    return captured.get()

@@ -231,3 +231,14 @@ def rgb_colours(view: TopView) -> list[str]:
         if colour is not None
     }
     return [colour.name for colour in colours if colour.triplet is not None]
+
+
+async def test_jobs_that_wait_for_a_key_are_counted_and_explained(queue: Queue) -> None:
+    for _ in range(3):
+        await queue.enqueue("resize", key="tenant-7")
+    await queue.store.fetch("select * from howdah.admit()")
+    async with top(queue, size=(100, 30)) as view:
+        await view.wait_for("LIMITED", "resize")
+        assert re.search(r"resize no worker +1 +\S+ +2 ", view.line("resize"))
+        await view.press("enter")
+        await view.wait_for("2 wait for a slot of their key")

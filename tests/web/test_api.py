@@ -138,6 +138,39 @@ async def test_a_job_is_returned_with_its_history_and_its_events(
     assert (await get(api, f"/jobs/{handle.id}/why"))["reason"] == "completed"
 
 
+async def test_keys_and_limits_are_shown_counted_and_filtered_by(
+    api: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.store.fetchval("select howdah.set_limit('api', 9)")
+    await queue.store.fetchval("select howdah.set_type_limit('call', 1, p_limit => 'api')")
+    first, second = [await queue.enqueue("call", key="tenant-7") for _ in range(2)]
+    for _ in range(2):
+        await queue.store.fetch("select * from howdah.admit()")
+    job = (await get(api, f"/jobs/{second.id}"))["job"]
+    assert (job["key"], job["limited_by"], job["admission"]) == ("tenant-7", "api", "slot")
+    assert (job["waits_for"], job["arrival"]) == ("key", (await second.job()).arrival)
+    for query, expected in (
+        ({"key": "tenant-7", "job_type": "call"}, [second, first]),
+        ({"waits_for": ["key", "limit"]}, [second]),
+        ({"limited_by": "api", "waits_for": "worker"}, [first]),
+    ):
+        jobs = (await get(api, "/jobs", **query))["jobs"]
+        assert [job["id"] for job in jobs] == [str(handle.id) for handle in expected], query
+        assert {job["key"] for job in jobs} == {"tenant-7"}
+        assert (await get(api, "/jobs/count", **query))["jobs"] == len(expected), query
+    assert is_refusal(await api.get(f"{API}/jobs?waits_for=godot"), 400)
+    counted = await get(api, "/types/call/keys")
+    assert counted["keys"] == [
+        {
+            "key": "tenant-7",
+            "holding": {"jobs": 1, "more": False},
+            "waiting": {"jobs": 1, "more": False},
+        }
+    ]
+    assert (counted["at_once"], counted["limited_by"], counted["more"]) == (1, "api", False)
+    assert (await get(api, "/types/call"))["waiting_for_key"]["jobs"] == 1
+
+
 async def test_numbers_keep_all_their_digits(api: httpx.AsyncClient) -> None:
     body = (
         '{"job_type": "sum", "data": {"big": 9007199254740993123456789, '

@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-from howdah import Fail, Queue, payload
+from howdah import Fail, Queue, WaitsFor, payload
 from howdah.enqueue import draft
 from howdah.errors import BadInput
 from howdah.events import Progressed
@@ -100,6 +100,25 @@ async def test_a_bulk_job_changes_100_000_jobs_and_reports_progress(
     assert len({percent for percent in percents if 0 < percent < 100}) >= 3
     stages = [stage for _, stage in reports if stage and " of about 100,000" in stage]
     assert len(stages) >= 3
+
+
+async def test_it_changes_the_jobs_of_a_key_and_of_a_limit(
+    context: DashboardContext, queue: Queue
+) -> None:
+    await queue.store.fetchval("select howdah.set_limit('api', 1)")
+    await queue.store.fetchval("select howdah.set_type_limit('call', null, p_limit => 'api')")
+    await queue.enqueue_many(queue.draft("mail", key=key) for key in "aaabb")
+    await queue.enqueue_many(queue.draft("call") for _ in range(3))
+    await queue.store.fetch("select * from howdah.admit()")
+    for wanted, moved in (
+        (Filter(job_type=("mail",), key="a", waits_for=(WaitsFor.KEY,)), 2),
+        (Filter(limited_by="api", waits_for=(WaitsFor.LIMIT,)), 2),
+    ):
+        id = await bulk.start(context, "ann", Action.CANCEL, wanted)
+        job = await wait_for_end(queue, id)
+        assert job.result == {"matched": moved, "moved": moved}
+    assert await counts(queue) == {State.PENDING: 3, State.CANCELLED: 2}
+    assert await counts(queue, "call") == {State.PENDING: 1, State.CANCELLED: 2}
 
 
 async def test_it_changes_only_older_jobs_and_no_bulk_job(

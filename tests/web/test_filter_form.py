@@ -8,6 +8,7 @@ import pytest
 
 from howdah.observe import Filter
 from howdah.states import State
+from howdah.waits_for import WaitsFor
 from howdah.web.filter_form import FIELDS, Form, in_words, query_of, read
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -17,6 +18,9 @@ ALL = Filter(
     queue=("media", "a b"),
     priority=-7,
     worker_id="web-1 & more",
+    key="<b>tenant</b> & 7",
+    limited_by="api:tenant-7",
+    waits_for=(WaitsFor.KEY, WaitsFor.LIMIT),
     attempts_from=0,
     attempts_to=3,
     created_from=datetime(2026, 1, 31, 14, 30, tzinfo=UTC),
@@ -39,7 +43,7 @@ def form_of(**fields: str | list[str]) -> Form:
 def test_every_filter_survives_its_url() -> None:
     query = query_of(ALL)
     assert tuple(query) == FIELDS
-    form = form_of(**query)
+    form = read([(name, value) for name in query for value in query[name]], NOW)
     assert form.invalid == {}
     assert form.filter == ALL
     assert query_of(Filter()) == {}
@@ -76,6 +80,8 @@ def test_priorities_have_names_and_numbers() -> None:
         ("created_from", "yesterday", "no time"),
         ("created_to", "9999-12-31", "between the years"),
         ("created_from", "0001-01-01T00:00+14:00", "between the years"),
+        ("waits_for", "godot", "They wait for: time, retry, key, limit, worker."),
+        ("key", "a\0b", "NUL"),
         ("payload", "abc", "has no ="),
         ("payload", "=abc", "has no key"),
         ("payload", 'a={"b": "\\u0000"}', "NUL"),
@@ -105,6 +111,12 @@ def test_a_filter_on_a_redacted_key_is_refused() -> None:
     assert form_of(payload="user=password").invalid == {}
 
 
+def test_a_filter_on_a_key_of_jobs_is_refused_where_keys_are_redacted() -> None:
+    for field, value in {"key": "tenant-7", "limited_by": "api:tenant-7"}.items():
+        assert "The keys of jobs are redacted here" in form_of(**{field: value}).invalid[field]
+    assert form_of(limited_by="api", waits_for="key").invalid == {}
+
+
 def test_a_filter_is_described_in_words() -> None:
     assert in_words(Filter()) == "all jobs"
     assert in_words(Filter(status=(State.FAILED,))) == "failed jobs"
@@ -116,6 +128,8 @@ def test_a_filter_is_described_in_words() -> None:
         "failed or cancelled jobs of the types a/b c or <i>",
         "priority -7",
         "last held by web-1 & more",
+        "with the key <b>tenant</b> & 7, under the limit api:tenant-7",
+        "that wait for a slot of their key or their limit",
         "3 attempts at most",
         "created since 2026-01-31 14:30:00 UTC",
         "created before 2026-02-01 00:00:00 UTC",

@@ -325,3 +325,33 @@ async def test_the_buttons_of_a_job_work(page: Page, web: Served, queue: Queue) 
     await expect(page.get_by_text("1 job cloned. This is the clone.")).to_be_visible()
     assert not page.url.endswith(str(id))
     assert (await queue.get(id)).status is State.PENDING  # the dialog was dismissed
+
+
+async def test_the_page_shows_the_key_the_limit_and_what_the_job_waits_for(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.store.fetchval("select howdah.set_limit('api', 5)")
+    await queue.store.fetchval("select howdah.set_type_limit('call', 1, true, 'api')")
+    first, second = [await queue.enqueue("call", key="tenant & 7") for _ in range(2)]
+    for _ in range(2):
+        await queue.store.fetch("select * from howdah.admit()")
+    html = (await client.get(f"/jobs/{second.id}")).text
+    text = visible_text(html)
+    arrival = (await second.job()).arrival
+    assert f"key tenant & 7 limit api number {arrival:,} in the order of enqueueing" in text
+    assert "Waits for a slot of its key. It waits for the key tenant & 7: 1 of 1 slots" in text
+    assert 'href="/jobs?job_type=call&amp;key=tenant+%26+7"' in html
+    assert 'href="/jobs?limited_by=api"' in html
+    assert "waits for its key or limit" in text
+    assert "/run-now" not in html  # its time has come
+    assert "Waits for a worker." in visible_text((await client.get(f"/jobs/{first.id}")).text)
+    hostile = [await queue.enqueue("call", key="<b>\u202egnp.exe") for _ in range(2)]
+    html = (await client.get(f"/jobs/{hostile[1].id}")).text
+    assert "It waits for the key &lt;b&gt;\\u202egnp.exe: " in html
+    assert "<bdi>&lt;b&gt;\\u202egnp.exe</bdi>" in html
+    assert "\u202e" not in html
+    plain = await queue.enqueue("mail", delay=timedelta(hours=1))
+    html = (await client.get(f"/jobs/{plain.id}")).text
+    assert "Waits for its time. It is not due before" in visible_text(html)
+    assert "/run-now" in html
+    assert 'id="limited"' not in html

@@ -497,3 +497,95 @@ async def test_a_list_does_not_change_while_jobs_are_selected(
     assert await state(queue, third.id) is State.PENDING
     await page.get_by_label("Select all on this page").check()
     await expect(page.locator("#selected")).to_have_text("4 selected, the list is frozen:")
+
+
+async def limited_jobs(queue: Queue) -> list[UUID]:
+    """Enqueue two jobs of a key, and two of a limit; the second ones wait."""
+    await queue.store.fetchval("select howdah.set_limit('api', 1)")
+    await queue.store.fetchval("select howdah.set_type_limit('call', null, p_limit => 'api')")
+    handles = [await queue.enqueue("mail", key="tenant-7") for _ in range(2)]
+    handles += [await queue.enqueue("call") for _ in range(2)]
+    await queue.store.fetch("select * from howdah.admit()")
+    return [handle.id for handle in handles]
+
+
+async def test_the_list_is_filtered_by_key_by_limit_and_by_what_jobs_wait_for(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    in_line, waits, called, calls = await limited_jobs(queue)
+    later = (await queue.enqueue("mail", delay=timedelta(hours=1))).id
+    for query, expected in {
+        "key=tenant-7": [waits, in_line],
+        "key=tenant-7&job_type=mail&waits_for=key": [waits],
+        "limited_by=api": [calls, called],
+        "waits_for=limit&waits_for=key": [calls, waits],
+        "waits_for=time": [later],
+        "waits_for=worker": [called, in_line],
+        "key=tenant-8": [],
+    }.items():
+        assert ids(await client.get(f"/jobs?{query}")) == expected, query
+    answer = await client.get("/jobs?waits_for=godot&key=tenant-7")
+    assert "Jobs do not wait for “godot”. They wait for: time, retry" in unescape(answer.text)
+    assert 'value="godot"' in answer.text
+
+
+async def test_a_row_shows_its_key_and_what_it_waits_for(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    in_line, waits, called, calls = await limited_jobs(queue)
+    html = (await client.get("/jobs")).text
+    cells = {
+        id: row(f"<table>{_head(html)}{_row(html, id)}</table>", "")["Key and limit"]
+        for id in (in_line, waits, called, calls)
+    }
+    assert cells == {
+        in_line: "key tenant-7",
+        waits: "key tenant-7 waits for a slot of its key",
+        called: "api",
+        calls: "api waits for its limit",
+    }
+    assert 'href="/jobs?job_type=mail&amp;key=tenant-7"' in html
+    assert 'href="/jobs?limited_by=api"' in html
+    assert "Key and limit" not in (await client.get("/jobs?job_type=plain")).text
+    counted = re.search(r'class="pending"[^>]*>pending <span class="count">(\d+)<', html)
+    assert counted is not None
+    assert counted[1] == "4"  # also those that wait for a slot
+
+
+async def test_keys_are_hidden_where_keys_of_payloads_are_redacted(queue: Queue) -> None:
+    await queue.store.fetchval("select howdah.set_limit('api', 1, p_per_key => true)")
+    await queue.store.fetchval("select howdah.set_type_limit('call', 2, p_limit => 'api')")
+    handles = [await queue.enqueue("call", key="t-4711") for _ in range(3)]
+    for _ in range(2):
+        await queue.store.fetch("select * from howdah.admit()")
+    async with _client_of(dashboard(queue, access=open_access(), redact=["token"])) as client:
+        shown = [
+            *("/jobs", "/types/call", "/api/v1/jobs", "/api/v1/types/call/keys"),
+            *(f"/jobs/{handle.id}" for handle in handles),
+            *(f"/api/v1/jobs/{handle.id}" for handle in handles),
+            *(f"/api/v1/jobs/{handle.id}/why" for handle in handles),
+        ]
+        for path in shown:
+            answer = await client.get(path)
+            assert answer.status_code == 200, path
+            assert "4711" not in answer.text, path
+        assert "It waits for the key •••: 2 of 2" in (await client.get(shown[-1])).text
+        for path in ("/jobs?key=t-4711", "/api/v1/jobs?key=t-4711"):
+            answer = await client.get(path)
+            assert str(handles[0].id) not in answer.text
+            assert "eys of jobs are redacted here: filter by another field" in answer.text
+        assert (await client.get("/api/v1/jobs?limited_by=api:t-4711")).status_code == 400
+        assert len(ids(await client.get("/jobs?limited_by=api"))) == 3
+
+
+async def test_an_action_on_all_that_match_keeps_the_key(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    in_line, waits, *_ = await limited_jobs(queue)
+    filter = {"job_type": "mail", "key": "tenant-7", "waits_for": "key"}
+    html = (await client.get("/jobs/matching", params={"action": "cancel", **filter})).text
+    assert "with the key tenant-7, that wait for a slot of their key" in html
+    assert "<strong>1</strong> job matches now" in html
+    for name, value in filter.items():
+        assert f'<input type="hidden" name="{name}" value="{value}">' in html
+    assert await state(queue, in_line) is await state(queue, waits) is State.PENDING

@@ -187,3 +187,28 @@ async def test_queues_are_shown_and_filter_the_list(
         assert "did you mean" in bad.text
     counted = await client.get("/api/v1/jobs/count", params={"queue": "default"})
     assert counted.json() == {"jobs": 1, "more": False}
+
+
+async def test_a_type_shows_how_many_jobs_hold_and_wait_for_each_key(
+    client: httpx.AsyncClient, queue: Queue
+) -> None:
+    await queue.store.fetchval("select howdah.set_limit('api', 1)")
+    await queue.store.fetchval("select howdah.set_type_limit('letters', 2, p_limit => 'api')")
+    for key, jobs in {"a": 1, "<b>": 5}.items():
+        await queue.enqueue_many(queue.draft("letters", key=key) for _ in range(jobs))
+    for _ in range(2):
+        await queue.store.fetch("select * from howdah.admit()")
+    html = (await client.get("/types/letters")).text
+    by_key = html.split('id="keys"')[1].split("</section>")[0]
+    assert "A key has 2 slots." in by_key
+    assert 'href="/jobs?limited_by=api"' in by_key
+    assert row(by_key, "<b>") == {"Key": "<b>", "Hold a slot": "2", "Wait for one": "3"}
+    assert row(by_key, "a") == {"Key": "a", "Hold a slot": "1", "Wait for one": "0"}
+    assert by_key.index("key=%3Cb%3E") < by_key.index("key=a")
+    by_name = figures(html)
+    assert by_name["waiting for a slot of their key"] == "3"
+    assert by_name["waiting for their limit"] == "2"
+    await queue.enqueue("plain")
+    plain = (await client.get("/types/plain")).text
+    assert 'id="keys"' not in plain
+    assert "waiting for" not in plain

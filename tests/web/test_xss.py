@@ -82,6 +82,9 @@ async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
                 await asyncio.Event().wait()
             return {hostile_text("result key"): hostile_text("result value")}
 
+    keys, limit = [hostile_text("key"), hostile_text("key", LINK)], hostile_text("limit")
+    limited_type = hostile_text("limited type")
+    limited = await _enqueue_limited(queue, limited_type, keys, limit)
     words = {hostile_text("payload key"): hostile_text("payload value"), "link": LINK}
     wanted = {"fail": State.FAILED, "stay": State.RUNNING, "end": State.COMPLETED}
     handles = [
@@ -101,13 +104,14 @@ async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
         await queue.set_type_limit(types[0], at_once=2, limit=limit)
         await queue.set_type_limit(types[1], limit=limit)
         yield Seeded(
-            jobs=[str(handle.id) for handle, _ in handles],
-            types=types,
+            jobs=[*(str(handle.id) for handle, _ in handles), *limited],
+            types=[*types, limited_type],
             workers=workers,
             limits=[limit],
             texts=[
                 *types,
                 *workers,
+                *keys,
                 limit,
                 *(
                     hostile_text(place)
@@ -121,6 +125,17 @@ async def seeded(queue: Queue) -> AsyncGenerator[Seeded]:
                 json.dumps(LINK),
             ],
         )
+
+
+async def _enqueue_limited(queue: Queue, job_type: str, keys: list[str], limit: str) -> list[str]:
+    """Enqueue jobs that wait for the limit or for each key; returns their ids."""
+    await queue.store.fetchval("select howdah.set_limit($1, 1)", limit)
+    set_rule = "select howdah.set_type_limit($1, 1, p_limit => $2)"
+    await queue.store.fetchval(set_rule, job_type, limit)
+    handles = [await queue.enqueue(job_type, key=key) for key in keys * 2]
+    for _ in range(2):
+        await queue.store.fetch("select * from howdah.admit()")
+    return [str(handle.id) for handle in handles[1:]]  # the first one waits for a worker
 
 
 async def _is(queue: Queue, id: UUID, state: State) -> bool:
@@ -148,11 +163,12 @@ def paths(seeded: Seeded) -> list[str]:
             ends = [quote(value) for value in values[name]] if part.startswith("{") else [part]
             prefixes = [begin + end for begin in prefixes for end in ends]
         page_paths += prefixes
-    fields = ("find", "error", "type", "job_type", "worker_id", "fingerprint", "level")
-    query = {field: hostile_text(field) for field in fields} | {"action": "cancel"}
+    fields = ("find", "error", "type", "job_type", "worker_id", "fingerprint", "level", "key")
+    query = {field: hostile_text(field) for field in (*fields, "limited_by")} | {"action": "cancel"}
     bad = {
         **query,
         "priority": hostile_text("priority"),
+        "waits_for": hostile_text("waits_for"),
         "created_from": LINK,
         "payload": hostile_text("="),
     }

@@ -26,6 +26,7 @@ The commands, one module or folder each:
     watch.py          follows one job
     why.py            says why a job does not run
     stats.py          counts jobs and lists workers
+    keys.py           counts the jobs of a type by key
     top.py            shows the queue live in a terminal
     doctor.py         checks the queue for problems
     metrics.py        prints metrics for Prometheus

@@ -25,6 +25,7 @@ from howdah.cli.exit_codes import ExitCode, exit_code_for
 from howdah.cli.hide_password import hide_passwords
 from howdah.cli.install import install
 from howdah.cli.jobs import jobs
+from howdah.cli.keys import keys
 from howdah.cli.limits import limits
 from howdah.cli.metrics import metrics
 from howdah.cli.options import DSN_HELP
@@ -48,7 +49,7 @@ from howdah.version import VERSION
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Start": (demo, dev),
     "Work": (worker, enqueue),
-    "Inspect": (web, jobs, show, watch, why, stats, top, doctor, metrics),
+    "Inspect": (web, jobs, show, watch, why, stats, keys, top, doctor, metrics),
     "Change": (cancel, requeue, pause, resume, limits, recover),
     "Database": (install, sql, pg, bench),
     "Shell": (completion,),

@@ -18,11 +18,12 @@ from howdah.job import Job
 from howdah.states import State
 from howdah.store.dsn import without_password
 from howdah.text.printable import one_line
+from howdah.waits_for import WaitsFor
 
 GAP = 2
 BY_IMPORTANCE = {  # the columns, with their least useful width
     **{"ID": 36, "STATUS": 9, "TYPE": 8, "TRY": 3, "AGE": 3, "DONE": 4, "PRIO": 4},
-    **{"STAGE": 8, "ERROR": 16, "WORKER": 12},
+    **{"WAITS FOR": 9, "KEY": 8, "STAGE": 8, "ERROR": 16, "WORKER": 12},
 }
 
 
@@ -43,6 +44,20 @@ BY_IMPORTANCE = {  # the columns, with their least useful width
 )
 @queue_option("Only jobs of types in this queue; can be repeated.")
 @click.option("--worker", metavar="ID", help="Only jobs that this worker holds or has ended.")
+@click.option("--key", metavar="KEY", help="Only jobs with this concurrency key.")
+@click.option(
+    "--limited-by",
+    metavar="NAME",
+    help="Only jobs under this limit; for one key of a limit per key: NAME:KEY.",
+)
+@click.option(
+    "--waits-for",
+    "waits_for",
+    type=click.Choice([str(each) for each in WaitsFor]),
+    multiple=True,
+    help="Only pending jobs that wait for this: their time, their retry, a slot of their key, "
+    "their limit, or a worker; can be repeated.",
+)
 @click.option(
     "--limit",
     type=click.IntRange(1, 10_000),
@@ -61,12 +76,20 @@ def jobs(
     types: tuple[str, ...],
     queues: tuple[str, ...],
     worker: str | None,
+    key: str | None,
+    limited_by: str | None,
+    waits_for: tuple[str, ...],
     limit: int,
     before: UUID | None,
     as_json: bool,
     dsn: str | None,
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first.
+
+    The waiting jobs of a --limited-by, and of a --key with a --type, are found by an index. With
+    other filters it reads jobs from the newest on, until --limit of them match: at most all that
+    have not ended for --waits-for, else at most all.
+    """
 
     async def work(queue: Queue) -> list[Job]:
         return await queue.jobs(
@@ -74,6 +97,9 @@ def jobs(
             job_type=types,
             queue=queue_names(queues),
             worker_id=worker,
+            key=key,
+            limited_by=limited_by,
+            waits_for=waits_for,
             before=before,
             limit=limit,
         )
@@ -83,26 +109,28 @@ def jobs(
         output.show_json(page)
         return
     if not page:
-        filtered = statuses or types or queues or worker or before
+        filtered = statuses or types or queues or worker or key or limited_by or waits_for or before
         output.note("no job matches" if filtered else "no jobs yet")
         return
     output.show(_table(page, output.console().width))
     if len(page) == limit:
         command = ["howdah", "jobs"]
-        for name, values in (("--status", statuses), ("--type", types), ("--queue", queues)):
+        options: dict[str, Sequence[str | None]] = {
+            **{"--status": statuses, "--type": types, "--queue": queues, "--worker": [worker]},
+            **{"--key": [key], "--limited-by": [limited_by], "--waits-for": waits_for},
+            "--dsn": [dsn and without_password(dsn)],
+        }
+        for name, values in options.items():
             for value in values:
-                command += [name, value]
-        if worker is not None:
-            command += ["--worker", worker]
-        if dsn is not None:
-            command += ["--dsn", without_password(dsn)]
+                command += [] if value is None else [name, value]
         command += ["--limit", str(limit), "--before", str(page[-1].id)]
         output.note(f"next page: {shlex.join(command)}")
 
 
 def _table(page: Sequence[Job], width: int) -> Table:
     """Make the table: ids in full, the other columns as far as they fit."""
-    rows = [_row(job) for job in page]
+    hidden = () if any(job.key or job.limited_by for job in page) else ("KEY", "WAITS FOR")
+    rows = [{n: cell for n, cell in _row(job).items() if n not in hidden} for job in page]
     widths = _widths(
         {name: max(cell_len(name), *(cell_len(row[name]) for row in rows)) for name in rows[0]},
         width,
@@ -122,6 +150,8 @@ def _widths(natural: dict[str, int], available: int) -> dict[str, int]:
     """Choose the columns that fit, and their widths, by importance."""
     chosen: dict[str, int] = {}
     for name, least in BY_IMPORTANCE.items():
+        if name not in natural:
+            continue
         width = min(natural[name], available)
         if width >= min(natural[name], least):
             if name == "TYPE":
@@ -140,6 +170,8 @@ def _row(job: Job) -> dict[str, str]:
         "TRY": f"{job.attempts}/{job.max_attempts}",
         "AGE": formatting.age(job.created_at),
         "DONE": f"{job.progress}%" if job.attempts else "",
+        "WAITS FOR": job.waits_for or "",
+        "KEY": one_line(job.key or ""),
         "STAGE": one_line(job.current_stage or ""),
         "WORKER": one_line(job.worker_id or ""),
         "ERROR": one_line(job.last_error or ""),

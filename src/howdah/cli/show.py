@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any, cast
 
 import click
@@ -16,10 +17,13 @@ from howdah import Queue
 from howdah.cli import formatting, output
 from howdah.cli.options import dsn_option, json_option, part_of_job_id
 from howdah.cli.run_on_queue import run_on_queue
+from howdah.errors import JobNotFound
 from howdah.job import Job
+from howdah.observe import TookTooLong
 from howdah.observe.short_id import find_one
 from howdah.text.printable import clean, one_line
 from howdah.text.wording import priority
+from howdah.waits_for import WaitsFor
 
 
 @click.command()
@@ -34,18 +38,29 @@ def show(id: str, as_json: bool, dsn: str | None) -> None:
     An end is searched for among the newest jobs only.
     """
 
-    async def work(queue: Queue) -> Job:
-        return await queue.get(await find_one(queue.store, id))
+    async def work(queue: Queue) -> tuple[Job, str | None]:
+        job = await queue.get(await find_one(queue.store, id))
+        return job, None if as_json else await _waits_for(queue, job)
 
-    job = run_on_queue(dsn, work)
+    job, waits_for = run_on_queue(dsn, work)
     if as_json:
         output.show_json(job)
     else:
-        output.show(Group(*_sections(job)))
+        output.show(Group(*_sections(job, waits_for)))
 
 
-def _sections(job: Job) -> Generator[RenderableType]:
-    yield _facts(job)
+async def _waits_for(queue: Queue, job: Job) -> str | None:
+    """Say what a job waits for; in a sentence if it has a key or a limit, as `why` does."""
+    if job.waits_for is None:
+        return None
+    with suppress(JobNotFound, TookTooLong):
+        if job.waits_for in (WaitsFor.KEY, WaitsFor.LIMIT):
+            return f"{job.waits_for.words}. {(await queue.why(job.id)).sentence}"
+    return job.waits_for.words
+
+
+def _sections(job: Job, waits_for: str | None) -> Generator[RenderableType]:
+    yield _facts(job, waits_for)
     yield from _json("payload", job.data)
     if job.result is not None:
         yield from _json("result", job.result)
@@ -59,7 +74,7 @@ def _sections(job: Job) -> Generator[RenderableType]:
         yield Text.assemble(("error  ", "bold"), clean(job.last_error))
 
 
-def _facts(job: Job) -> Table:
+def _facts(job: Job, waits_for: str | None) -> Table:
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
     facts.add_column(overflow="fold")
@@ -72,6 +87,14 @@ def _facts(job: Job) -> Table:
     facts.add_row("events", f"{job.events_count:,}")
     if job.unique_key is not None:
         facts.add_row("unique key", one_line(job.unique_key))
+    if job.key is not None:
+        facts.add_row("key", one_line(job.key))
+    if job.limited_by is not None:
+        facts.add_row("limit", one_line(job.limited_by))
+    if job.arrival is not None:
+        facts.add_row("arrival", f"{job.arrival:,}")
+    if waits_for is not None:
+        facts.add_row("waits for", one_line(waits_for))
     if job.worker_id is not None:
         facts.add_row("worker", one_line(job.worker_id))
     for name, at in (

@@ -15,7 +15,8 @@ from uuid import UUID
 
 import msgspec
 
-from howdah.observe.page import Filter, page
+from howdah.observe.filter import Filter
+from howdah.observe.page import page
 from howdah.store import Store
 
 PAGE = 500  # jobs that are moved at once

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 from uuid import UUID
 
 from howdah import enqueue, payload
-from howdah.admit import KeyOf, Rate, check_limit_name, key_rule, named_limit
+from howdah.admit import KeyOf, Rate, check_key, check_limit_name, key_rule, named_limit
 from howdah.checks.arguments import (
     MOST_ATTEMPTS,
     as_list,
@@ -48,10 +48,12 @@ from howdah.job import (
     OnConflict,
     Until,
 )
+from howdah.observe.filter import Filter
 from howdah.observe.job_types import warn_unregistered
+from howdah.observe.key_counts import KeyCounts, key_counts
 from howdah.observe.limits import Limits
 from howdah.observe.limits import limits as read_limits
-from howdah.observe.page import Filter, list_jobs
+from howdah.observe.page import list_jobs
 from howdah.observe.queue_depth import queue_depth
 from howdah.observe.why import Why
 from howdah.observe.why import why as explain
@@ -65,10 +67,12 @@ from howdah.store import settle as store_settle
 from howdah.store import upkeep as store_upkeep
 from howdah.store.upkeep import Recovered
 from howdah.text.reasons import reason_from, shown
+from howdah.waits_for import WaitsFor
 from howdah.worker import Worker
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Word = TypeVar("Word", State, WaitsFor)
 
 
 class Queue:
@@ -571,18 +575,26 @@ class Queue:
         job_type: str | Sequence[str] = (),
         queue: str | Sequence[str] = (),
         worker_id: str | None = None,
+        key: str | None = None,
+        limited_by: str | None = None,
+        waits_for: WaitsFor | str | Sequence[WaitsFor | str] = (),
         before: UUID | str | None = None,
         limit: int = 50,
     ) -> list[Job]:
-        """List jobs, newest first; `before` is the last id of the previous page."""
-        statuses: list[Any] = (
-            [status] if isinstance(status, str) else as_list("status", status, "states")
-        )
+        """List jobs, newest first; `before` is the last id of the previous page.
+
+        `key` is a concurrency key, `limited_by` the name of a limit. With a `job_type` and a
+        `key`, and with `limited_by`, waiting jobs are found by an index. Every other filter reads
+        jobs from the newest on, until `limit` of them match.
+        """
         wanted = Filter(
-            status=tuple(_state(status) for status in statuses),
+            status=_words("status", status, State, "states"),
             job_type=tuple(check_names("job_type", job_type)),
             queue=tuple(check_names("queue", queue, "names of queues")),
             worker_id=None if worker_id is None else check_text("worker_id", worker_id),
+            key=None if key is None else check_key(key),
+            limited_by=None if limited_by is None else check_text("limited_by", limited_by, 301),
+            waits_for=_words("waits_for", waits_for, WaitsFor, "what jobs wait for"),
         )
         return await list_jobs(
             self.store,
@@ -594,6 +606,16 @@ class Queue:
     async def counts(self) -> dict[str, dict[State, int]]:
         """Count jobs by type and state, without scanning the history."""
         return await queue_depth(self.store)
+
+    async def key_counts(self, job_type: str, limit: int = 20) -> KeyCounts:
+        """Count the jobs of a type by concurrency key: how many hold a slot, how many wait.
+
+        Returns the keys for which most jobs wait. The cost is bounded: of a type with many keys
+        only some are compared, and `exhausted` says so.
+        """
+        return await key_counts(
+            self.store, check_job_type(job_type), limit=check_whole("limit", limit, 1, 1000)
+        )
 
     async def workers(self) -> list[WorkerHealth]:
         """List the workers, alive or silent."""
@@ -677,9 +699,15 @@ def _refuse_stale(moved: set[UUID], job: Job | Lease) -> None:
         )
 
 
-def _state(status: object) -> State:
+def _words(what: str, given: object, words: type[Word], members: str) -> tuple[Word, ...]:
+    """Return one word, or several, as members of an enumeration."""
+    values = [given] if isinstance(given, str) else as_list(what, given, members)
+    return tuple(_word(what, value, words) for value in values)
+
+
+def _word(what: str, value: object, words: type[Word]) -> Word:
     try:
-        return State(status)
+        return words(value)
     except ValueError:
-        known = ", ".join(State)
-        raise BadInput(f"a status must be one of {known}, not {shown(status)}") from None
+        known = ", ".join(words)
+        raise BadInput(f"{what} must be one of {known}, not {shown(value)}") from None

@@ -25,6 +25,7 @@ from howdah.errors import BadInput
 from howdah.events import Event
 from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease, OnConflict, Until
+from howdah.observe.key_counts import KeyCounts
 from howdah.observe.limits import Limits
 from howdah.observe.why import Why
 from howdah.observe.workers import WorkerHealth
@@ -32,6 +33,7 @@ from howdah.run.context import JobContext
 from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State
 from howdah.store.upkeep import Recovered
+from howdah.waits_for import WaitsFor
 from howdah.worker import Worker
 
 P = ParamSpec("P")
@@ -715,16 +717,27 @@ class SyncQueue:
         job_type: str | Sequence[str] = (),
         queue: str | Sequence[str] = (),
         worker_id: str | None = None,
+        key: str | None = None,
+        limited_by: str | None = None,
+        waits_for: WaitsFor | str | Sequence[WaitsFor | str] = (),
         before: UUID | str | None = None,
         limit: int = 50,
     ) -> list[Job]:
-        """List jobs, newest first; `before` is the last id of the previous page."""
+        """List jobs, newest first; `before` is the last id of the previous page.
+
+        `key` is a concurrency key, `limited_by` the name of a limit. With a `job_type` and a
+        `key`, and with `limited_by`, waiting jobs are found by an index. Every other filter reads
+        jobs from the newest on, until `limit` of them match.
+        """
         return portal.run(
             self._bridge.queue.jobs(
                 status=status,
                 job_type=job_type,
                 queue=queue,
                 worker_id=worker_id,
+                key=key,
+                limited_by=limited_by,
+                waits_for=waits_for,
                 before=before,
                 limit=limit,
             )
@@ -733,6 +746,14 @@ class SyncQueue:
     def counts(self) -> dict[str, dict[State, int]]:
         """Count jobs by type and state, without scanning the history."""
         return portal.run(self._bridge.queue.counts())
+
+    def key_counts(self, job_type: str, limit: int = 20) -> KeyCounts:
+        """Count the jobs of a type by concurrency key: how many hold a slot, how many wait.
+
+        Returns the keys for which most jobs wait. The cost is bounded: of a type with many keys
+        only some are compared, and `exhausted` says so.
+        """
+        return portal.run(self._bridge.queue.key_counts(job_type, limit))
 
     def workers(self) -> list[WorkerHealth]:
         """List the workers, alive or silent."""

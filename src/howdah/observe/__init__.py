@@ -7,10 +7,14 @@
     limits.py          named limits and the rules of types, and their use now
     limit_history.py   the use of a limit in the last hour, day or week
     problems.py        what a person should look at, worst first
+    filter.py          which jobs a question is about
+    filter_sql.py      a filter as the statements that list and count its jobs
+    ids_by_index.py    the live jobs of a filter by key or limit, if there are not too many
     page.py            jobs by filter, page by page, and how many there are
     count.py           a number that may be cut off: 10,000+
     brief.py           a shortened payload and the label, to tell the jobs of a list apart
     short_id.py        a job by a part of its id
+    key_counts.py      how many jobs of each key of a type hold a slot, and how many wait
     job_history.py     one job: its waits, its attempts, its events
     raw.py             the JSON of one job and its events, as it is stored
     failures.py        recent failures, grouped by error
@@ -33,6 +37,7 @@ from howdah.histogram import Times
 from howdah.observe.count import Count
 from howdah.observe.doctor import Check, Diagnosis, Level, examine
 from howdah.observe.failures import FailureGroup, Failures, failures
+from howdah.observe.filter import Filter
 from howdah.observe.job_history import JobHistory, Kind, Span, job_history
 from howdah.observe.job_types import (
     RegisteredType,
@@ -41,12 +46,13 @@ from howdah.observe.job_types import (
     unregistered,
     warn_unregistered,
 )
+from howdah.observe.key_counts import KeyCount, KeyCounts, key_counts
 from howdah.observe.limit_history import LimitOverTime, LimitPoint, limit_over_time
 from howdah.observe.limits import Limits, NamedLimit, TypeRule, limits
 from howdah.observe.measure_totals import MeasureTotals, measure_totals
 from howdah.observe.over_time import OverTime, Point, Range, over_time
 from howdah.observe.overview import Lane, Minute, Overview, TypeNow, overview
-from howdah.observe.page import Filter, Page, Summary, count, newest_and_oldest, page
+from howdah.observe.page import Page, Summary, count, newest_and_oldest, page
 from howdah.observe.paused import Paused, paused
 from howdah.observe.problems import Problem, problems
 from howdah.observe.queues import check_queues, queue_of_types
@@ -63,6 +69,8 @@ __all__ = [
     "Failures",
     "Filter",
     "JobHistory",
+    "KeyCount",
+    "KeyCounts",
     "Kind",
     "Lane",
     "Level",
@@ -95,6 +103,7 @@ __all__ = [
     "examine",
     "failures",
     "job_history",
+    "key_counts",
     "limit_over_time",
     "limits",
     "measure_totals",

@@ -16,14 +16,13 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from howdah.observe.filter import LIVE, Filter
 from howdah.observe.job_history import instant_of
-from howdah.observe.page import Filter
 from howdah.states import State
 from howdah.store import Store, query
 
 DEPTH = 2_000  # failed jobs that are read
 TREND = 24  # hours
-LIVE = tuple(state for state in State if not state.finished)
 
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,12 +23,14 @@ from howdah.observe.raw import EVENTS_AFTER, MOST_EVENTS, SHOWN_EVENTS
 from howdah.states import State
 from howdah.store import Store, query
 from howdah.store.rows import JOB_COLUMNS, job_from
+from howdah.waits_for import WaitsFor
 
 
 class Kind(StrEnum):
     """What a job does during a span."""
 
     SCHEDULED = "scheduled"  # waits until it is due, for the first time or for a retry
+    LIMITED = "limited"  # waits for a slot of its key, or for its limit
     WAITING = "waiting"  # stands in line
     CLAIMED = "claimed"  # held by a worker, not started
     RUNNING = "running"
@@ -137,8 +139,14 @@ def spans(job: Job, ready_at: datetime | None) -> Generator[Span]:
 def _after_errors(job: Job, ready_at: datetime | None, since: datetime) -> Generator[Span]:
     """Yield what came after the last failed attempt."""
     if job.status is State.PENDING:
-        if ready_at is None:
+        limited = job.arrival is not None  # then it may have waited for a slot before it joined
+        if job.waits_for in (WaitsFor.KEY, WaitsFor.LIMIT):
+            yield from _wait(since, None, job.run_at, Kind.LIMITED)
+        elif ready_at is None:
             yield Span(kind=Kind.SCHEDULED, began=since, ended=None)
+        elif limited and ready_at > since:
+            yield from _wait(since, ready_at, job.run_at, Kind.LIMITED)
+            yield Span(kind=Kind.WAITING, began=ready_at, ended=None)
         else:
             yield from _wait(since, None, ready_at if ready_at > since else None)
         return
@@ -167,14 +175,16 @@ def _after_errors(job: Job, ready_at: datetime | None, since: datetime) -> Gener
         )
 
 
-def _wait(since: datetime, until: datetime | None, due: datetime | None) -> Generator[Span]:
+def _wait(
+    since: datetime, until: datetime | None, due: datetime | None, then: Kind = Kind.WAITING
+) -> Generator[Span]:
     """Yield a wait: scheduled until it is due, then in line."""
     if due is not None and due > since:
         scheduled_until = due if until is None else min(due, until)
         yield Span(kind=Kind.SCHEDULED, began=since, ended=scheduled_until)
         since = scheduled_until
     if until is None or until > since:
-        yield Span(kind=Kind.WAITING, began=since, ended=until)
+        yield Span(kind=then, began=since, ended=until)
 
 
 def _entry(entry: Any) -> tuple[datetime, datetime, dict[str, Any]] | None:

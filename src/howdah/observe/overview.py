@@ -1,6 +1,7 @@
 """Overview: the current numbers of every job type, at a cost that does not grow with the queue.
 
-In SQL  sql/80_observe/lane_counts.sql, held_counts.sql, scheduled_counts.sql, measured.sql
+In SQL  sql/80_observe/lane_counts.sql, limited_counts.sql, held_counts.sql,
+        scheduled_counts.sql, measured.sql
 
 Waiting jobs are counted up to a cap. Finished jobs come from `finished_counts` and `measures`; the
 history is never read. While a long transaction is open, even a short line is slow to count. So
@@ -55,6 +56,8 @@ class TypeNow(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = DEFAULT_QUEUE
     waiting: Count = Count()  # in line, paused or not
     oldest: timedelta | None = None  # how long the first of them has waited
+    waiting_for_key: Count = Count()  # for a slot of their concurrency key
+    waiting_for_limit: Count = Count()  # for their named limit
     scheduled: Count = Count()  # not due yet
     retrying: int = 0  # of the scheduled ones, after a failed attempt
     unread: int = 0  # of the scheduled ones, handed back because a payload could not be read
@@ -117,6 +120,9 @@ class _Reader:
     async def read_all(self, now: datetime, trend: bool) -> None:
         self._add_lanes(
             await self._part("waiting", "select * from howdah.lane_counts($1)", self._cap), now
+        )
+        self._add_limited(
+            await self._part("limited", "select * from howdah.limited_counts($1)", self._cap)
         )
         for row in await self._part(
             "scheduled", "select * from howdah.scheduled_counts($1)", self._cap + 1
@@ -184,6 +190,12 @@ class _Reader:
                 waiting=sum((lane.jobs for lane in of_type), Count()),
                 oldest=max(lane.oldest for lane in of_type),
             )
+
+    def _add_limited(self, rows: Sequence[asyncpg.Record]) -> None:
+        for job_type, waits_for, jobs, more in rows:
+            field = f"waiting_for_{waits_for}"
+            before = self._fields[job_type].get(field, Count())
+            self._set(job_type, **{field: before + Count(jobs, more)})
 
     def _add_recent(self, times: Sequence[asyncpg.Record], rates: Sequence[asyncpg.Record]) -> None:
         for row in times:

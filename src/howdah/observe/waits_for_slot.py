@@ -10,6 +10,7 @@ fair key waits for its turn: then it says how many jobs of its key are ahead of 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import asyncpg
 
@@ -55,16 +56,45 @@ _LIMIT = """
 """
 
 
-async def waits_for_slot(store: Store, job: asyncpg.Record, within: timedelta) -> str | None:
-    """Say what a pending job waits for; None: not for a slot."""
+# Looks at a number of jobs that have a key, and of those that wait for the limit of the type.
+_FIRST = """
+    select id from (
+        (select j.id, j.admission from howdah.jobs_live as j
+         where j.job_type = $1 and j.key is not null and j.admission is not null
+         order by j.job_type, j.key, j.admission, ~j.priority, j.arrival limit $2)
+        union all
+        (select l.id, l.admission from (
+            select j.id, j.admission, j.job_type from howdah.type_limits as r
+            join howdah.jobs_live as j on j.limited_by = r.limit_name and j.admission = 'limit'
+            where r.job_type = $1 limit $2) as l
+         where l.job_type = $1)) as found
+    where admission in ('slot', 'limit') limit 1
+"""
+
+
+async def first_waiting(store: Store, job_type: str, within: timedelta) -> UUID | None:
+    """Return a job of a type that waits for a slot; None if none is found."""
+    rows = await query.fetch(store, within, _FIRST, job_type, CAP)
+    return rows[0][0] if rows else None
+
+
+async def waits_for_slot(
+    store: Store, job: asyncpg.Record, within: timedelta, key_as: str | None = None
+) -> str | None:
+    """Say what a pending job waits for; None: not for a slot.
+
+    The sentence has `key_as` instead of the key, if it is given.
+    """
     if job["admission"] == "slot":
-        return await _for_key(store, job, within)
+        return await _for_key(store, job, within, key_as or job["key"])
     if job["admission"] == "limit":
-        return await _for_limit(store, job, within)
+        name, per_key, key = job["limited_by"].partition(":")
+        shown = f"{name}:{key_as or key}" if per_key else name
+        return await _for_limit(store, job, within, shown)
     return None
 
 
-async def _for_key(store: Store, job: asyncpg.Record, within: timedelta) -> str:
+async def _for_key(store: Store, job: asyncpg.Record, within: timedelta, shown: str) -> str:
     (row,) = await query.fetch(
         store,
         within,
@@ -82,12 +112,13 @@ async def _for_key(store: Store, job: asyncpg.Record, within: timedelta) -> str:
     held = f"{row['jobs']:,} of {slots:,} slots are taken" if slots else "it has no limit now"
     order = ", in the order of enqueueing" if row["ordered"] else ""
     held += _since(row, job["now"])
-    return f"It waits for the key {job['key']}: {held}; {_before(row)}{order}."
+    return f"It waits for the key {shown}: {held}; {_before(row)}{order}."
 
 
-async def _for_limit(store: Store, job: asyncpg.Record, within: timedelta) -> str:
-    name = job["limited_by"]
-    (row,) = await query.fetch(store, within, _LIMIT, name, job["priority"], job["arrival"], CAP)
+async def _for_limit(store: Store, job: asyncpg.Record, within: timedelta, shown: str) -> str:
+    (row,) = await query.fetch(
+        store, within, _LIMIT, job["limited_by"], job["priority"], job["arrival"], CAP
+    )
     parts: list[str] = []
     if row["at_once"] is not None:
         parts.append(
@@ -96,7 +127,7 @@ async def _for_limit(store: Store, job: asyncpg.Record, within: timedelta) -> st
     if (next_at := next_start(row)) is not None:
         parts.append(f"its rate lets the next job in at {instant(next_at)}")
     parts.append(_before(row))
-    return f"It waits for the limit {name}: {'; '.join(parts)}."
+    return f"It waits for the limit {shown}: {'; '.join(parts)}."
 
 
 def _since(row: asyncpg.Record, now: datetime) -> str:

@@ -18,7 +18,7 @@ from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.errors import JobNotFound
 from howdah.observe.count import CAP, Count
 from howdah.observe.paused import Paused, paused
-from howdah.observe.waits_for_slot import waits_for_slot
+from howdah.observe.waits_for_slot import first_waiting, waits_for_slot
 from howdah.observe.workers import LiveWorker, live_workers, read_held_up
 from howdah.states import State
 from howdah.store import Store, query
@@ -89,8 +89,13 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
         return self.reason.needs_a_person
 
 
-async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Why:
-    """Explain why a job is in its state; raises JobNotFound."""
+async def why(
+    store: Store, id: UUID, *, within: timedelta = query.WITHIN, key_as: str | None = None
+) -> Why:
+    """Explain why a job is in its state; raises JobNotFound.
+
+    The sentence has `key_as` instead of the job's key, if it is given.
+    """
     rows = await query.fetch(
         store,
         within,
@@ -112,10 +117,10 @@ async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Wh
     known: dict[str, Any] = {"job_type": row["job_type"], "job_id": id}
     expires_at: datetime | None = row["expires_at"]
     if expires_at is None:
-        return await _pending(store, row, within, known)
+        return await _pending(store, row, within, key_as, known)
     if expires_at <= row["now"]:
         return _expired(row, expires_at, known)
-    waits = await _pending(store, row, within, known)
+    waits = await _pending(store, row, within, key_as, known)
     return msgspec.structs.replace(
         waits,
         expires_at=expires_at,
@@ -125,12 +130,16 @@ async def why(store: Store, id: UUID, *, within: timedelta = query.WITHIN) -> Wh
 
 
 async def _pending(
-    store: Store, row: asyncpg.Record, within: timedelta, known: dict[str, Any]
+    store: Store,
+    row: asyncpg.Record,
+    within: timedelta,
+    key_as: str | None,
+    known: dict[str, Any],
 ) -> Why:
     if row["unread_since"] is not None:
         return _unread(row, known)
     pause = (await paused(store, within=within)).get(row["job_type"])
-    if (sentence := await waits_for_slot(store, row, within)) is not None:
+    if (sentence := await waits_for_slot(store, row, within, key_as)) is not None:
         of_key = row["admission"] == "slot"
         reason = Reason.WAITING_FOR_KEY if of_key else Reason.WAITING_FOR_LIMIT
         return Why(reason=reason, sentence=sentence, paused=pause, **known)
@@ -434,8 +443,13 @@ def _short(text: str) -> str:
     return shorten(" ".join(text.split()), 200)
 
 
-async def why_type(store: Store, job_type: str, *, within: timedelta = query.WITHIN) -> Why:
-    """Explain why jobs of a type wait: the reason of the first job in its line."""
+async def why_type(
+    store: Store, job_type: str, *, within: timedelta = query.WITHIN, key_as: str | None = None
+) -> Why:
+    """Explain why jobs of a type wait: the reason of the first job in its line.
+
+    If none stands in line, it is the reason of a job that waits for a slot of its key or its limit.
+    """
     rows = await query.fetch(
         store,
         within,
@@ -443,9 +457,10 @@ async def why_type(store: Store, job_type: str, *, within: timedelta = query.WIT
         "and worker_id is null and ready_at is not null order by ~priority, ready_at, id limit 1",
         job_type,
     )
-    if rows:
+    id = rows[0][0] if rows else await first_waiting(store, job_type, within)
+    if id is not None:
         try:
-            return await why(store, rows[0][0], within=within)
+            return await why(store, id, within=within, key_as=key_as)
         except JobNotFound:  # it was deleted in between
             pass
     known: dict[str, Any] = {"job_type": job_type}

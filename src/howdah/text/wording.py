@@ -134,3 +134,13 @@ def amounts(by_name: Mapping[str, int], most: int = 3) -> str:
 def priority(value: int) -> str:
     """Write a priority with its name, if it has one: `100 (discovered)`."""
     return f"{value} ({_PRIORITY_NAMES[value]})" if value in _PRIORITY_NAMES else str(value)
+
+
+def key_slots(at_once: int | None, ordered: bool, fair: bool) -> str:
+    """Write how many slots each key of a type has."""
+    if fair:
+        return "keys take turns"
+    if at_once is None:
+        return "a key has any number of slots"
+    slots = "1 slot" if at_once == 1 else f"{at_once:,} slots"
+    return f"a key has {slots}{', in the order of enqueueing' if ordered else ''}"

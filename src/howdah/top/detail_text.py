@@ -16,6 +16,7 @@ from howdah.text.printable import one_line
 from howdah.text.wording import instant, length, priority
 from howdah.top import formatting
 from howdah.top.table_workers import state, types_of
+from howdah.waits_for import WaitsFor
 
 MAX_LENGTH = 20_000  # characters of one payload, result or traceback
 STYLES = {
@@ -61,8 +62,8 @@ class TextBuilder:
         self._parts.append(Padding(Text(shown, style=style, overflow="fold"), (0, 0, 0, 2)))
 
 
-def job(history: JobHistory) -> Group:
-    """Describe a job and its history."""
+def job(history: JobHistory, why: str | None = None) -> Group:
+    """Describe a job and its history; `why` says more about what it waits for."""
     shown, builder = history.job, TextBuilder()
     builder.fact("type", shown.job_type)
     builder.fact("id", str(shown.id))
@@ -76,6 +77,10 @@ def job(history: JobHistory) -> Group:
     builder.fact("priority", priority(shown.priority))
     builder.fact("attempts", f"{shown.attempts} of {shown.max_attempts}")
     builder.fact("unique key", shown.unique_key)
+    builder.fact("key", shown.key)
+    builder.fact("limit", shown.limited_by)
+    if shown.waits_for is not None:
+        builder.fact("waits for", f"{shown.waits_for.words}{'. ' + why if why else ''}")
     if shown.expires_at is not None:
         builder.fact("expires", instant(shown.expires_at))
     builder.fact("worker", shown.worker_id)
@@ -133,6 +138,12 @@ def job_type(shown: TypeNow, why: str) -> Group:
         "waiting",
         f"{shown.waiting}" + (f", oldest {length(shown.oldest)}" if shown.oldest else ""),
     )
+    for waits_for, count in (
+        (WaitsFor.KEY, shown.waiting_for_key),
+        (WaitsFor.LIMIT, shown.waiting_for_limit),
+    ):
+        if count or count.more:
+            builder.fact(f"for {waits_for}", f"{count} wait for {waits_for.plural}")
     builder.fact("later", f"{shown.scheduled}, {shown.retrying:,} of them after a failed attempt")
     builder.fact("running", f"{shown.running:,} and {shown.claimed:,} claimed")
     builder.fact("workers", f"{shown.workers:,} run it")

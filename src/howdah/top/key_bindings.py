@@ -17,6 +17,7 @@ from howdah.top.actions import Action
 from howdah.top.details import DetailsScreen, Read
 from howdah.top.live_screen import LiveScreen
 from howdah.top.poller import Poller
+from howdah.waits_for import WaitsFor
 
 ActionMakers = dict[str, Callable[[], Awaitable[Action] | Action]]
 Why = Callable[[], Awaitable[str]]
@@ -87,7 +88,9 @@ class KeyBindings:
             return (await self._queue.why(id)).sentence
 
         async def read() -> Group:
-            return detail_text.job(await observe.job_history(self._queue.store, id))
+            history = await observe.job_history(self._queue.store, id)
+            limited = history.job.waits_for in (WaitsFor.KEY, WaitsFor.LIMIT)
+            return detail_text.job(history, await why() if limited else None)
 
         return read, why
 

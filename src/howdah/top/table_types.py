@@ -23,6 +23,7 @@ class TypesTable(Table[TypeNow]):
         Column("WAITING", 8, right=True),
         Column("OLDEST", 6, right=True),
         Column("LATER", 7, right=True, min_screen=100),
+        Column("LIMITED", 7, right=True, min_screen=90),  # wait for their key or limit
         Column("RUNNING", 7, right=True),
         Column("JOBS/S", 7, right=True),
         Column("FAILED", 6, right=True),
@@ -31,7 +32,7 @@ class TypesTable(Table[TypeNow]):
         Column("RUN P99", 7, right=True),
         Column("DONE TODAY", 10, right=True, min_screen=130),
         Column("QUEUE", 12, min_screen=140),
-        Column("LAST HOUR", 20, min_screen=150),
+        Column("LAST HOUR", 20, min_screen=160),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "request('requeue')", "Requeue"),
@@ -49,6 +50,7 @@ class TypesTable(Table[TypeNow]):
             "WAITING": Text(str(row.waiting) if row.waiting else "·", "" if row.waiting else "dim"),
             "OLDEST": formatting.age(row.oldest),
             "LATER": str(row.scheduled) if row.scheduled else "",
+            "LIMITED": _limited(row),
             "RUNNING": Text(f"{row.running + row.claimed or '·':>}", _busy(row)),
             "JOBS/S": formatting.rate(row.per_second),
             "FAILED": Text(formatting.share(row.failure_rate), formatting.BAD),
@@ -88,6 +90,12 @@ def _mark(row: TypeNow) -> tuple[str, str]:
     if not row.workers and row.waiting:
         return " no worker", formatting.BAD
     return "", ""
+
+
+def _limited(row: TypeNow) -> str:
+    """Count the jobs that wait for a slot of their key, or for their limit."""
+    count = row.waiting_for_key + row.waiting_for_limit
+    return str(count) if count or count.more else ""
 
 
 def _trend(row: TypeNow) -> str:

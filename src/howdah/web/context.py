@@ -17,6 +17,7 @@ from starlette.requests import HTTPConnection
 from howdah.client.queue import Queue
 from howdah.store import Store
 from howdah.text.printable import clean_json
+from howdah.web.redact import MARK
 from howdah.web.visitor import visitor_of
 
 _log = logging.getLogger("howdah.web")
@@ -46,6 +47,11 @@ class DashboardContext:
     @property
     def within(self) -> timedelta:
         return self.settings.within
+
+    @property
+    def key_as(self) -> str | None:
+        """What is shown instead of the keys of jobs; None: the keys themselves."""
+        return MARK if self.settings.redact else None
 
     def audit(self, who: str, did: str, on: str, **facts: Any) -> None:
         """Write the audit line of an action. Values are quoted, so it is always one line."""

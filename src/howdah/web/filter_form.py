@@ -13,11 +13,13 @@ from typing import Any, cast
 
 import msgspec
 
+from howdah.errors import BadInput
 from howdah.job import Priority
 from howdah.observe import Filter
 from howdah.states import State
 from howdah.text.wording import instant
-from howdah.web.redact import asks_for_hidden
+from howdah.waits_for import WaitsFor
+from howdah.web.redact import asks_for_hidden, refuse_hidden_keys
 
 FIELDS = (
     "status",
@@ -25,6 +27,9 @@ FIELDS = (
     "queue",
     "priority",
     "worker_id",
+    "key",
+    "limited_by",
+    "waits_for",
     "attempts_from",
     "attempts_to",
     "created_from",
@@ -33,7 +38,7 @@ FIELDS = (
     "fingerprint",
     "payload",
 )
-_MANY = ("status", "job_type", "queue", "payload")
+_MANY = ("status", "job_type", "queue", "waits_for", "payload")
 _UNITS = {
     "s": timedelta(seconds=1),
     "m": timedelta(minutes=1),
@@ -94,6 +99,9 @@ def read(
         "attempts_to": _attempts,
         "created_from": lambda text: _moment(text, now),
         "created_to": lambda text: _moment(text, now),
+        "key": lambda text: _key(text, None, redact),
+        "limited_by": lambda text: _key(None, text, redact),
+        "waits_for": _waits_for,
         "payload": lambda text: _payload(text, redact),
     }
     values: dict[str, Any] = {}
@@ -131,6 +139,22 @@ def _status(text: str) -> State:
         return State(text.strip().lower())
     except ValueError:
         raise InvalidValue(f"“{text}” is no state. The states are: {', '.join(State)}.") from None
+
+
+def _waits_for(text: str) -> WaitsFor:
+    try:
+        return WaitsFor(text.strip().lower())
+    except ValueError:
+        known = ", ".join(WaitsFor)
+        raise InvalidValue(f"Jobs do not wait for “{text}”. They wait for: {known}.") from None
+
+
+def _key(key: str | None, limited_by: str | None, redact: frozenset[str]) -> str:
+    try:
+        refuse_hidden_keys(key, limited_by, redact)
+    except BadInput as error:
+        raise InvalidValue(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+    return key or limited_by or ""
 
 
 def priority(text: str) -> int:
@@ -188,6 +212,7 @@ def query_of(wanted: Filter) -> dict[str, list[str]]:
         "status": [str(state) for state in wanted.status],
         "job_type": list(wanted.job_type),
         "queue": list(wanted.queue),
+        "waits_for": [str(each) for each in wanted.waits_for],
         "payload": [f"{key}={value}" for key, value in wanted.payload],
     }
     for name in FIELDS:
@@ -212,6 +237,12 @@ def in_words(wanted: Filter) -> str:
         parts.append(f"with priority {wanted.priority}")
     if wanted.worker_id is not None:
         parts.append(f"last held by {wanted.worker_id}")
+    if wanted.key is not None:
+        parts.append(f"with the key {wanted.key}")
+    if wanted.limited_by is not None:
+        parts.append(f"under the limit {wanted.limited_by}")
+    if wanted.waits_for:
+        parts.append(f"that wait for {_or([each.plural for each in wanted.waits_for])}")
     parts += _range("attempt", wanted.attempts_from, wanted.attempts_to)
     if wanted.created_from is not None:
         parts.append(f"created since {instant(wanted.created_from)}")

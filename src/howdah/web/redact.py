@@ -10,7 +10,11 @@ from typing import Any, cast
 
 import msgspec
 
+from howdah.errors import BadInput
+from howdah.observe import KeyCounts, Summary
+
 MARK = "•••"
+HIDDEN_KEYS = "the keys of jobs are redacted here: filter by another field"
 
 
 def redacted(value: Any, keys: frozenset[str]) -> Any:
@@ -26,8 +30,39 @@ def redacted(value: Any, keys: frozenset[str]) -> Any:
 
 
 def hidden_key(key: str | None, keys: frozenset[str]) -> str | None:
-    """Return a unique key; hidden where keys are redacted: it may be made of their values."""
+    """Return a key of a job; hidden where keys are redacted: it may be made of their values."""
     return MARK if key is not None and keys else key
+
+
+def hidden_limit(limited_by: str | None, keys: frozenset[str]) -> str | None:
+    """Return the name of a limit; of a limit per key without the key where keys are redacted."""
+    if limited_by is None or not keys:
+        return limited_by
+    name, per_key, _ = limited_by.partition(":")
+    return f"{name}:{MARK}" if per_key else name
+
+
+def without_keys(job: Summary, keys: frozenset[str]) -> Summary:
+    """Return a job of a list; its keys are hidden where keys are redacted."""
+    if not keys:
+        return job
+    return msgspec.structs.replace(
+        job, key=hidden_key(job.key, keys), limited_by=hidden_limit(job.limited_by, keys)
+    )
+
+
+def shown_keys(counted: KeyCounts, keys: frozenset[str]) -> KeyCounts:
+    """Return the counts by key; the keys are hidden where keys are redacted."""
+    if not keys:
+        return counted
+    hidden = [msgspec.structs.replace(of_key, key=MARK) for of_key in counted.keys]
+    return msgspec.structs.replace(counted, keys=hidden)
+
+
+def refuse_hidden_keys(key: str | None, limited_by: str | None, keys: frozenset[str]) -> None:
+    """Refuse a search for a key of a job where keys are redacted."""
+    if keys and (key is not None or ":" in (limited_by or "")):
+        raise BadInput(HIDDEN_KEYS)
 
 
 def _searched(value: Any, keys: frozenset[str]) -> Any:

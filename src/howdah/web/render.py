@@ -22,6 +22,7 @@ from howdah.observe.count import Count
 from howdah.observe.overview import Lane, Minute
 from howdah.observe.short_id import shortened
 from howdah.text import wording
+from howdah.text.printable import one_line
 from howdah.version import VERSION
 from howdah.web.paths import inner_path, url_to
 from howdah.web.visitor import visitor_in
@@ -183,6 +184,8 @@ def _templates() -> Environment:
         "priority": wording.priority,
         "typed_length": wording.typed_length,
         "short_id": shortened,
+        "one_line": one_line,
+        "key_slots": wording.key_slots,
     }
     return environment
 

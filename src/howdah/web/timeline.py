@@ -41,6 +41,8 @@ def describe(span: Span) -> str:
     match span.kind:
         case Kind.SCHEDULED:
             return "not due"
+        case Kind.LIMITED:
+            return "waits for its key or limit"
         case Kind.WAITING:
             return "in line"
         case Kind.CLAIMED:

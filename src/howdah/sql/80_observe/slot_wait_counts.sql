@@ -29,8 +29,8 @@ begin
                      where j.key is not null and j.admission is not null and j.job_type > slot_wait_counts.job_type
                      order by j.job_type limit 1);
         exit when job_type is null;
-        select count(*), count(*) filter (where k.admission = 'slot') into v_read, jobs from (
-            select j.admission from howdah.jobs_live as j
+        select count(*), count(*) filter (where k.admission = 'slot' and k.worker_id is null) into v_read, jobs from (
+            select j.admission, j.worker_id from howdah.jobs_live as j
             where j.job_type = slot_wait_counts.job_type and j.key is not null and j.admission is not null
             order by j.key limit p_cap + 1) as k;
         more := v_read > p_cap;

@@ -42,6 +42,8 @@ grant insert (id, job_type, priority, data, max_attempts, trace)
 grant select on all tables in schema howdah to howdah_observer, howdah_worker;
 grant execute on function
     howdah.clock(), howdah.today(), howdah.option(text), howdah.fingerprint(text),
+    howdah.waits_for(text, text, timestamptz, int, text),
+    howdah.key_counts(text, int, int), howdah.limited_counts(int),
     howdah.measured(timestamptz), howdah.measured_by_minute(timestamptz),
     howdah.lane_counts(int, int, text), howdah.held_counts(int), howdah.scheduled_counts(int),
     howdah.jobs_ahead(text[], int, timestamptz, uuid, int), howdah.workers_now(int), howdah.jobs_by_id(uuid[]), howdah.recent_failures(text, int, int),

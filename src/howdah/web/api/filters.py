@@ -12,7 +12,8 @@ from msgspec import UNSET, Meta, UnsetType
 from howdah.errors import BadInput
 from howdah.observe import Filter
 from howdah.states import State
-from howdah.web.redact import asks_for_hidden
+from howdah.waits_for import WaitsFor
+from howdah.web.redact import asks_for_hidden, refuse_hidden_keys
 
 MAX_INT4 = 2**31 - 1
 
@@ -37,6 +38,15 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     queue: Annotated[list[Text], Meta(description="The queue of its type.")] = []
     priority: Priority | UnsetType = UNSET
     worker_id: Annotated[Text, Meta(description="Its last worker.")] | UnsetType = UNSET
+    key: Annotated[Text, Meta(description="Its concurrency key.")] | UnsetType = UNSET
+    limited_by: (
+        Annotated[Text, Meta(description="The name of its limit; for one key of it: name:key.")]
+        | UnsetType
+    ) = UNSET
+    waits_for: Annotated[
+        list[WaitsFor],
+        Meta(description="What it waits for, while it is pending: key is a slot of its key."),
+    ] = []
     attempts_from: Attempts | UnsetType = UNSET
     attempts_to: Attempts | UnsetType = UNSET
     created_from: Instant | UnsetType = UNSET
@@ -61,8 +71,11 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         given["status"] = tuple(self.status)
         given["job_type"] = tuple(self.job_type)
         given["queue"] = tuple(self.queue)
+        given["waits_for"] = tuple(self.waits_for)
         given["payload"] = tuple(pairs)
-        return Filter(**given)
+        wanted = Filter(**given)
+        refuse_hidden_keys(wanted.key, wanted.limited_by, redact)
+        return wanted
 
 
 class JobPageQuery(JobFilter, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,7 +16,7 @@ from howdah.web.api.endpoint import Endpoints
 from howdah.web.api.filters import MAX_INT4, JobFilter, JobPageQuery
 from howdah.web.api.json_encoding import redacted_json
 from howdah.web.context import DashboardContext
-from howdah.web.redact import hidden_key, redacted
+from howdah.web.redact import hidden_key, hidden_limit, redacted, without_keys
 
 endpoints: Endpoints = Endpoints()
 
@@ -26,7 +26,10 @@ AnyJson = Annotated[Raw, Meta(description="Any JSON; numbers keep all their digi
 class JobDetail(Summary, frozen=True, kw_only=True):
     """A job with its payload, result and errors."""
 
-    unique_key: str | None  # hidden where keys of payloads are redacted: it may be made of them
+    # this, `key` and the key in `limited_by` are hidden where keys of payloads are redacted
+    unique_key: str | None
+    admission: str | None  # which slots of its key and its limit it has
+    arrival: int | None  # its number in the order of enqueueing
     data: AnyJson
     result: AnyJson
     errors: list[Any]  # one per failed attempt
@@ -76,13 +79,15 @@ async def jobs(context: DashboardContext, query: JobPageQuery) -> Page:
     Send `before` of an answer to get the next page; null: there is none. A page scans at most
     20,000 jobs, so a page that is not the last may be empty (`exhausted`).
     """
-    return await observe.page(
+    keys = context.settings.redact
+    page = await observe.page(
         context.store,
-        query.filter(context.settings.redact),
+        query.filter(keys),
         before=None if query.before is UNSET else query.before,
         limit=query.limit,
         within=context.within,
     )
+    return msgspec.structs.replace(page, jobs=[without_keys(job, keys) for job in page.jobs])
 
 
 @endpoints.get("/jobs/count", also=(404,))
@@ -105,6 +110,8 @@ async def job(context: DashboardContext, id: UUID) -> JobHistory:
     fields = {name: getattr(history.job, name) for name in JobDetail.__struct_fields__}
     fields |= {"data": redacted_json(text.data, keys), "result": redacted_json(text.result, keys)}
     fields["unique_key"] = hidden_key(history.job.unique_key, keys)
+    fields["key"] = hidden_key(history.job.key, keys)
+    fields["limited_by"] = hidden_limit(history.job.limited_by, keys)
     fields["errors"] = redacted(history.job.errors, keys)
     return JobHistory(
         job=JobDetail(**fields),
@@ -129,7 +136,7 @@ async def events(context: DashboardContext, id: UUID, query: EventsQuery) -> Eve
 @endpoints.get("/jobs/{id}/why", also=(404,))
 async def why(context: DashboardContext, id: UUID) -> Why:
     """Why a job is in its state, as a sentence and as a code."""
-    return await observe.why(context.store, id, within=context.within)
+    return await observe.why(context.store, id, within=context.within, key_as=context.key_as)
 
 
 def _event(event: RawEvent, keys: frozenset[str]) -> EventDetail:

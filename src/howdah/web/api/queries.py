@@ -10,10 +10,21 @@ from msgspec import UNSET, Meta, UnsetType
 
 from howdah import observe
 from howdah.errors import JobNotFound
-from howdah.observe import Failures, Level, OverTime, Overview, Range, TypeNow, Why, WorkerNow
+from howdah.observe import (
+    Failures,
+    KeyCounts,
+    Level,
+    OverTime,
+    Overview,
+    Range,
+    TypeNow,
+    Why,
+    WorkerNow,
+)
 from howdah.web.api.endpoint import Endpoints
 from howdah.web.api.filters import Text
 from howdah.web.context import DashboardContext
+from howdah.web.redact import shown_keys
 
 endpoints: Endpoints = Endpoints()
 
@@ -84,6 +95,12 @@ class TypesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     queue: Annotated[list[Text], Meta(description="The queue of the type.")] = []
 
 
+class KeysQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many keys."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 20
+
+
 class RangeQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A range of time."""
 
@@ -144,7 +161,24 @@ async def type_now(context: DashboardContext, job_type: JobTypeName) -> TypeNow:
 @endpoints.get("/types/{job_type}/why")
 async def why_type(context: DashboardContext, job_type: JobTypeName) -> Why:
     """Why the first waiting job of a type does not run."""
-    return await observe.why_type(context.store, job_type, within=context.within)
+    return await observe.why_type(
+        context.store, job_type, within=context.within, key_as=context.key_as
+    )
+
+
+@endpoints.get("/types/{job_type}/keys")
+async def keys(context: DashboardContext, job_type: JobTypeName, query: KeysQuery) -> KeyCounts:
+    """How many jobs of a type hold a slot of their concurrency key or wait for one, by key.
+
+    The keys for which most jobs wait come first. `more`: there are more keys with jobs.
+    `exhausted`: the type has so many keys that not all were compared, but the first ones by their
+    names, and those that are most frequent in a sample.
+    Keys are hidden where keys of payloads are redacted.
+    """
+    counted = await observe.key_counts(
+        context.store, job_type, limit=query.limit, within=context.within
+    )
+    return shown_keys(counted, context.settings.redact)
 
 
 @endpoints.get("/measures")

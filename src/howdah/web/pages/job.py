@@ -19,6 +19,7 @@ from howdah.job import Job
 from howdah.observe import JobHistory
 from howdah.observe.raw import SHOWN_EVENTS, RawJob, raw_job
 from howdah.states import State
+from howdah.waits_for import WaitsFor
 from howdah.web import flash, json_tree, timeline
 from howdah.web.actions import Action, on_jobs, result_sentence
 from howdah.web.context import DashboardContext, context_of
@@ -26,7 +27,7 @@ from howdah.web.filter_form import InvalidValue
 from howdah.web.last_frame import last_frame
 from howdah.web.page import PageRoute
 from howdah.web.pages.jobs import priority_for
-from howdah.web.redact import hidden_key, redacted
+from howdah.web.redact import hidden_key, hidden_limit, redacted
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
@@ -48,13 +49,17 @@ async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
     raw = await raw_job(context.store, id, within=context.within)
     job = history.job
     why = (
-        None if job.status.finished else await observe.why(context.store, id, within=context.within)
+        None
+        if job.status.finished
+        else await observe.why(context.store, id, within=context.within, key_as=context.key_as)
     )
     return {
         "now": history.at,
         "history": history,
         "job": job,
         "unique_key": hidden_key(job.unique_key, context.settings.redact),
+        "key": hidden_key(job.key, context.settings.redact),
+        "limit": hidden_limit(job.limited_by, context.settings.redact),
         "why": why,
         "bar": timeline.bar(history.spans, history.at),
         "spans": [
@@ -68,7 +73,7 @@ async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
         "events_shown": SHOWN_EVENTS,
         "fingerprint": raw.fingerprint or None,
         "frame": _frame(history),
-        "can": {str(action) for action in allowed(job, in_line=history.ready_at is not None)},
+        "can": {str(action) for action in allowed(job)},
     }
 
 
@@ -93,7 +98,7 @@ def _events(context: DashboardContext, history: JobHistory, raw: RawJob) -> list
     return events
 
 
-def allowed(job: Job, *, in_line: bool) -> set[Action]:
+def allowed(job: Job) -> set[Action]:
     """Return the actions that the state of a job allows."""
     can = {Action.CLONE}
     if job.status.finished:
@@ -104,7 +109,7 @@ def allowed(job: Job, *, in_line: bool) -> set[Action]:
         can.add(Action.REQUEUE)
     if job.status is State.PENDING:
         can.add(Action.REPRIORITISE)
-        if not in_line:
+        if job.waits_for in (WaitsFor.TIME, WaitsFor.RETRY):
             can.add(Action.RUN_NOW)
     return can
 

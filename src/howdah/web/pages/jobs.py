@@ -26,6 +26,7 @@ from howdah.observe import Count, Filter, Overview, Summary, TookTooLong, short_
 from howdah.observe.brief import briefs as observe_briefs
 from howdah.observe.page import DEPTH
 from howdah.states import State
+from howdah.waits_for import WaitsFor
 from howdah.web import filter_form, flash
 from howdah.web.actions import Action, on_jobs, result_sentence
 from howdah.web.brief import BriefText, brief_text
@@ -34,6 +35,7 @@ from howdah.web.context import DashboardContext, context_of
 from howdah.web.filter_form import Form, InvalidValue
 from howdah.web.page import PageRoute
 from howdah.web.paths import url_to
+from howdah.web.redact import without_keys
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
@@ -60,7 +62,8 @@ async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
         raise await _search(context, request, find, overview)
     back = [_id(value) for value in query.getlist("before")]
     page, problem = await _page(context, form, back[-1] if back else None)
-    jobs = page.jobs if page is not None else []
+    keys = context.settings.redact
+    jobs = [without_keys(job, keys) for job in page.jobs] if page is not None else []
     briefs = await _briefs(context, [job.id for job in jobs])
     now = max([overview.at, *(job.created_at for job in jobs[:1])])  # it may be newer
     return {
@@ -72,6 +75,8 @@ async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
         "types": [type.job_type for type in overview.types],
         "queues": sorted({type.queue for type in overview.types}),
         "find": find,
+        "waits_for": list(WaitsFor),
+        "limited": any(job.key or job.limited_by for job in jobs),
         "rows": [msgspec.structs.replace(row(job, now), brief=briefs[job.id]) for job in jobs],
         "problem": problem,
         "exhausted": page.exhausted if page is not None else False,
@@ -159,7 +164,14 @@ def states(overview: Overview, wanted: Filter) -> list[tuple[State, Count | None
         and (not wanted.queue or type.queue in set(wanted.queue))
     ]
     by_state = {
-        State.PENDING: _sum(count for type in types for count in (type.waiting, type.scheduled)),
+        State.PENDING: _sum(
+            count
+            for type in types
+            for count in (
+                *(type.waiting, type.scheduled),
+                *(type.waiting_for_key, type.waiting_for_limit),
+            )
+        ),
         State.CLAIMED: _sum(Count(type.claimed) for type in types),
         State.RUNNING: _sum(Count(type.running) for type in types),
     }
@@ -172,7 +184,7 @@ def states(overview: Overview, wanted: Filter) -> list[tuple[State, Count | None
 
 
 _PARTS = {
-    State.PENDING: {"waiting", "scheduled"},
+    State.PENDING: {"waiting", "limited", "scheduled"},
     State.CLAIMED: {"running"},
     State.RUNNING: {"running"},
     State.COMPLETED: {"finished"},

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from howdah import observe
 from howdah.checks.queue_names import refuse_unknown_queues
 from howdah.errors import BadInput
-from howdah.observe import TookTooLong, TypeNow, Why
+from howdah.observe import KeyCounts, TookTooLong, TypeNow, Why
 from howdah.states import State
 from howdah.web import actions as web_actions
 from howdah.web import flash
@@ -21,6 +21,7 @@ from howdah.web.cache import cache_of
 from howdah.web.context import DashboardContext, context_of
 from howdah.web.page import PageRoute
 from howdah.web.pages import history
+from howdah.web.redact import shown_keys
 from howdah.web.request_body import form_of
 from howdah.web.visitor import who_of
 
@@ -67,6 +68,7 @@ async def load_type(context: DashboardContext, request: Request) -> dict[str, An
         "overview": overview,
         "type": type,
         "why": await _why(context, job_type),
+        "keys": await _keys(context, job_type),
         "history": await history.load(context, request, f"/types/{quote(job_type)}", job_type),
         "endings": ENDINGS,
     }
@@ -74,9 +76,20 @@ async def load_type(context: DashboardContext, request: Request) -> dict[str, An
 
 async def _why(context: DashboardContext, job_type: str) -> Why | None:
     try:
-        return await observe.why_type(context.store, job_type, within=context.within)
+        return await observe.why_type(
+            context.store, job_type, within=context.within, key_as=context.key_as
+        )
     except TookTooLong:
         return None
+
+
+async def _keys(context: DashboardContext, job_type: str) -> KeyCounts | None:
+    """Count the jobs of the type by key; None if that takes too long."""
+    try:
+        counted = await observe.key_counts(context.store, job_type, within=context.within)
+    except TookTooLong:
+        return None
+    return shown_keys(counted, context.settings.redact)
 
 
 async def pause(request: Request) -> Response:

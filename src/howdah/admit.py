@@ -122,12 +122,11 @@ def key_rule(
                 "so they take turns already"
             )
         slots = 1
-    if check_flag("fair", fair):
-        if slots is not None:
-            raise BadInput(
-                f"leave out at_once={slots} or fair: fair=True sets no limit per key, and with one "
-                "the keys take turns without it"
-            )
+    if check_flag("fair", fair) and slots is not None:
+        raise BadInput(
+            f"leave out at_once={slots} or fair: fair=True sets no limit per key, and with one "
+            "the keys take turns without it"
+        )
     return KeyRule(
         key=key,  # type: ignore[arg-type]
         at_once=slots,

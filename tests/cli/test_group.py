@@ -16,7 +16,7 @@ REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md
 PROMISED = {
     *("demo", "worker", "enqueue", "jobs", "show", "watch", "cancel", "requeue", "recover"),
     *("stats", "install", "sql", "pg", "bench", "completion"),
-    *("why", "doctor", "metrics", "pause", "resume", "limits", "top", "web", "dev"),
+    *("why", "doctor", "metrics", "pause", "resume", "keys", "limits", "top", "web", "dev"),
 }
 
 

@@ -30,8 +30,8 @@ class TypesTable(Table[TypeNow]):
         Column("PICKUP P99", 10, right=True, min_screen=110),
         Column("RUN P50", 7, right=True, min_screen=120),
         Column("RUN P99", 7, right=True),
-        Column("DONE TODAY", 10, right=True, min_screen=130),
-        Column("QUEUE", 12, min_screen=140),
+        Column("DONE TODAY", 10, right=True, min_screen=140),
+        Column("QUEUE", 12, min_screen=150),
         Column("LAST HOUR", 20, min_screen=160),
     )
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -96,7 +96,9 @@ end $$;
 
 -- `~priority` (called rank) sorts the highest priority first in ascending order and cannot overflow, so one
 -- row comparison means "after this job in the line".
+-- No two entries are equal, so deduplication would read each full page in vain.
 create index jobs_ready on howdah.jobs_live (job_type, (~priority), ready_at, id)
+    with (deduplicate_items = off)
     where held_by is null and ready_at is not null;
 
 create index jobs_waiting on howdah.jobs_live (run_at)

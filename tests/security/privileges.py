@@ -21,7 +21,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "payload_key(jsonb)": _enqueuers,
     "enqueue_limited_now(text,jsonb,integer,integer,uuid,text,text,boolean)": _enqueuers,
     "limit_copied(uuid,uuid,text[])": _enqueuers,
-    "is_limited(text)": _enqueuers,
+    "is_limited(text)": _worker,
     "enqueue_many(jsonb)": _enqueuers,
     "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
     ",text,timestamp with time zone,interval,text)": _enqueuers,
@@ -196,6 +196,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
     },
     "installed": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
     "job_types": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
+    "type_limits": {"select": {PRODUCER: {"job_type"}, WORKER: ALL, OBSERVER: ALL}},
     **{
         name: {"select": {WORKER: ALL, OBSERVER: ALL}}
         for name in (
@@ -204,7 +205,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             "unique_keys",
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
             *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
-            *("limits", "type_limits", "rate_states", "admission_requests"),
+            *("limits", "rate_states", "admission_requests"),
         )
     },
 }

@@ -30,7 +30,7 @@ declare
     v_at_once bool := p_run_at is null and p_delay is null;
     v_wakes   bool := v_at_once and howdah.has_idle_worker();
     v_usual   bool := v_at_once and p_expires is null and coalesce(p_expires_at operator(pg_catalog.=) 'infinity', true)
-                      and howdah.is_new_id(p_id, 60);
+                      and howdah.is_fresh_id(p_id);
 begin
     if v_usual and (p_priority is null or p_max_attempts is null or p_expires_at is null) then
         select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts),
@@ -39,7 +39,7 @@ begin
         v_usual := p_expires is null;
     end if;
     -- A usual job is inserted here, as enqueue would do: on an idle system that call is a tenth of the time. Its
-    -- id was made within the last minute, so it is not searched among the ended jobs: that takes as long as
+    -- id was made in about the last minute, so it is not searched among the ended jobs: that takes as long as
     -- the INSERT, and clients make a new id for every call.
     if v_usual then
         if p_max_attempts operator(pg_catalog.>) 3 then

@@ -28,7 +28,7 @@ grant execute on function
     howdah.enqueue_many(jsonb), howdah.payload_key(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
     howdah.has_idle_worker(), howdah.notify_workers(text[]), howdah.async_commit(), howdah.wait_for_disk(),
-    howdah.is_new_id(uuid, int), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
+    howdah.is_fresh_id(uuid), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
     howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[]), howdah.type_defaults(text)
     to howdah_producer, howdah_worker;
 grant execute on procedure

@@ -117,3 +117,19 @@ def test_an_idle_worker_is_notified_with_the_job_type(db: Database) -> None:
     listener.sleep()
     enqueue_now(db, {})
     assert listener.heard() == [Heard("howdah_wake", json.dumps(["mail"]))]
+
+
+def test_a_rule_that_another_session_sets_counts_from_the_next_call(db: Database) -> None:
+    producer, person = db.session(), db.session()
+
+    def admission() -> str | None:
+        id = db.value("select howdah.new_id()")
+        producer.execute("call howdah.enqueue_now('mail', '{}', 100, null, 3, %s, null)", id)
+        return db.job(id)["admission"]
+
+    before = [admission() for _ in range(7)]  # so many that the plan is kept
+    person.execute("select howdah.set_limit('smtp', 1)")
+    person.execute("select howdah.set_type_limit('mail', null, false, 'smtp')")
+    limited = admission()
+    person.execute("select howdah.clear_type_limit('mail')")
+    assert (before, limited, admission()) == ([None] * 7, "limit", None)

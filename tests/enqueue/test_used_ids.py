@@ -6,8 +6,10 @@ other, and calls for many jobs do not fail because of them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
+from random import getrandbits
 from uuid import UUID, uuid4, uuid5
 
 import psycopg
@@ -32,11 +34,21 @@ ENQUEUE_CALLS: dict[str, EnqueueCall] = {
         "call howdah.enqueue_now('mail', '{}', 100, null, 3, %s, null)", id
     ),
 }
-# An id made from a name, a random id, and a new id of the database.
+
+
+def made_in(seconds: int) -> UUID:
+    """Return an id as a client would make it so many seconds from now."""
+    milliseconds = time.time_ns() // 1_000_000 + 1000 * seconds
+    return UUID(int=milliseconds << 80 | 7 << 76 | 2 << 62 | getrandbits(62))
+
+
+# An id made from a name, a random id, a new id of the database, and ids of other clocks.
 IDS: dict[str, Callable[[Database], UUID]] = {
     "deterministic": lambda db: uuid5(NAMESPACE, "invoice 17"),
     "random": lambda db: uuid4(),
     "new": lambda db: db.value("select howdah.new_id()"),
+    "old": lambda db: made_in(-70),
+    "of a later time": lambda db: made_in(70),
 }
 
 
@@ -62,7 +74,7 @@ def run_to_end(db: Database, id: UUID, *, succeed: bool = True) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize(
     ("call", "kind"),
-    # enqueue_now does not check an id that was made within the last minute
+    # enqueue_now does not check an id that was made in about the last minute
     [
         (call, kind)
         for call in ENQUEUE_CALLS

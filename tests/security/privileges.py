@@ -21,7 +21,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "payload_key(jsonb)": _enqueuers,
     "enqueue_limited_now(text,jsonb,integer,integer,uuid,text,text,boolean)": _enqueuers,
     "limit_copied(uuid,uuid,text[])": _enqueuers,
-    "is_limited(text)": _enqueuers,
+    "is_limited(text)": _worker,
     "enqueue_many(jsonb)": _enqueuers,
     "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
     ",text,timestamp with time zone,interval,text)": _enqueuers,
@@ -32,7 +32,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "new_id()": _enqueuers,
     "wake(text[])": _enqueuers,
     "lock_space()": _enqueuers,
-    "is_new_id(uuid,integer)": _enqueuers,
+    "is_new_id(uuid,integer)": _worker,
+    "is_fresh_id(uuid)": _enqueuers,
     "payload_fits(jsonb)": _enqueuers,
     "refuse_max_attempts(integer)": _enqueuers,
     "refuse_used_ids(uuid,uuid)": _enqueuers,
@@ -208,6 +209,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
     },
     "installed": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
     "job_types": {"select": {PRODUCER: ALL, WORKER: ALL, OBSERVER: ALL}},
+    "type_limits": {"select": {PRODUCER: {"job_type"}, WORKER: ALL, OBSERVER: ALL}},
     **{
         name: {"select": {WORKER: ALL, OBSERVER: ALL}}
         for name in (
@@ -216,7 +218,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             "unique_keys",
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
             *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
-            *("limits", "type_limits", "rate_states", "admission_requests", "limit_history"),
+            *("limits", "rate_states", "admission_requests", "limit_history"),
         )
     },
 }

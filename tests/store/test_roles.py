@@ -38,8 +38,8 @@ FUNCTIONS_OF_A_PRODUCER = {
     "lock_space",
     "option",
     *("enqueue_now", "has_idle_worker", "notify_workers", "async_commit", "wait_for_disk"),
-    *("is_new_id", "payload_fits", "refuse_max_attempts", "refuse_used_ids"),
-    *("type_defaults", "is_limited", "limit_copied", "enqueue_limited_now"),
+    *("is_fresh_id", "payload_fits", "refuse_max_attempts", "refuse_used_ids"),
+    *("type_defaults", "limit_copied", "enqueue_limited_now"),
     "payload_key",
 }
 FUNCTIONS_OF_AN_OBSERVER = {

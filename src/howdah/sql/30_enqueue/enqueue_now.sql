@@ -30,38 +30,34 @@ declare
     v_at_once bool := p_run_at is null and p_delay is null;
     v_wakes   bool := v_at_once and howdah.has_idle_worker();
     v_usual   bool := v_at_once and p_expires is null and coalesce(p_expires_at operator(pg_catalog.=) 'infinity', true)
-                      and howdah.is_new_id(p_id, 60);
-    v_limited bool;
+                      and howdah.is_fresh_id(p_id);
 begin
-    if v_usual then
-        if p_priority is null or p_max_attempts is null or p_expires_at is null then
-            select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts),
-                   case when p_expires_at is null then d.expires end, d.limited
-            into p_priority, p_max_attempts, p_expires, v_limited from howdah.type_defaults(p_job_type) as d;
-            v_usual := p_expires is null;
-        else
-            v_limited := howdah.is_limited(p_job_type);
-        end if;
+    if v_usual and (p_priority is null or p_max_attempts is null or p_expires_at is null) then
+        select coalesce(p_priority, d.priority), coalesce(p_max_attempts, d.max_attempts),
+               case when p_expires_at is null then d.expires end
+        into p_priority, p_max_attempts, p_expires from howdah.type_defaults(p_job_type) as d;
+        v_usual := p_expires is null;
     end if;
     -- A usual job is inserted here, as enqueue would do: on an idle system that call is a tenth of the time. Its
-    -- id was made within the last minute, so it is not searched among the ended jobs: that takes as long as
+    -- id was made in about the last minute, so it is not searched among the ended jobs: that takes as long as
     -- the INSERT, and clients make a new id for every call.
     if v_usual then
         if p_max_attempts operator(pg_catalog.>) 3 then
             perform howdah.refuse_max_attempts(p_max_attempts);
         end if;
-        if v_limited or p_key is not null then
+        -- one statement: to start another one takes as long as to find that no rule limits the type
+        insert into howdah.jobs_live (id, job_type, data, priority, max_attempts, trace)
+        select p_id, p_job_type, p_data, p_priority, p_max_attempts, p_trace
+        where p_key is null
+          and not exists (select from howdah.type_limits as r where r.job_type operator(pg_catalog.=) p_job_type);
+        if not found then
             -- the job is admitted here only when the commit does not wait for the disk
             perform howdah.enqueue_limited_now(p_job_type, p_data, p_priority, p_max_attempts, p_id, p_trace, p_key, v_wakes);
             if v_wakes then
                 perform howdah.async_commit();
             end if;
-        else
-            insert into howdah.jobs_live (id, job_type, data, priority, max_attempts, trace)
-            values (p_id, p_job_type, p_data, p_priority, p_max_attempts, p_trace);
-            if v_wakes then
-                perform howdah.async_commit(), howdah.notify_workers(array[p_job_type]);
-            end if;
+        elsif v_wakes then
+            perform howdah.async_commit(), howdah.notify_workers(array[p_job_type]);
         end if;
     else
         if v_wakes then

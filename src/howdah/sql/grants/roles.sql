@@ -16,16 +16,19 @@ grant select on howdah.installed to howdah_producer, howdah_worker, howdah_obser
 -- And which job types workers have registered, with their parameters.
 grant select on howdah.job_types to howdah_producer, howdah_worker, howdah_observer;
 
+-- And which of them have a rule that limits their jobs.
+grant select (job_type) on howdah.type_limits to howdah_producer;
+
 -- A producer enqueues, by function, by plain INSERT or by COPY, and reads nothing back.
 grant execute on function
     howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval,
                    text, text, interval, text, text),
     howdah.enqueue_limited_now(text, jsonb, int, int, uuid, text, text, bool),
-    howdah.limit_copied(uuid, uuid, text[]), howdah.is_limited(text),
+    howdah.limit_copied(uuid, uuid, text[]),
     howdah.enqueue_many(jsonb), howdah.payload_key(jsonb),
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
     howdah.has_idle_worker(), howdah.notify_workers(text[]), howdah.async_commit(), howdah.wait_for_disk(),
-    howdah.is_new_id(uuid, int), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
+    howdah.is_fresh_id(uuid), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
     howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[]), howdah.type_defaults(text)
     to howdah_producer, howdah_worker;
 grant execute on procedure

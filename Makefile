@@ -9,7 +9,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-tune bench-quick bench-adverse bench-stress bench-memory bench-delays bench-growth bench-dashboard
+.PHONY: help setup hooks demo clean test test-fast test-matrix test-ha soak check audit lock format states sync docs pictures sql release bench bench-tune bench-quick bench-adverse bench-stress bench-memory bench-delays bench-growth bench-dashboard bench-admit
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{ printf "  make %-15s  %s\n", $$1, $$2 }'
@@ -72,6 +72,7 @@ check: $(READY)  ## format, lint, types, layers, generated files: everything CI 
 	$(RUN) tools.write_sql_reference --check
 	$(RUN) bench.table --check
 	$(RUN) bench.limits --check
+	$(RUN) bench.admit.guide --check
 	$(RUN) tools.write_reliability --check
 	$(BIN)/python tools/lock.py --check
 	$(BIN)/python tools/audit.py
@@ -122,6 +123,9 @@ bench-adverse: $(READY)  ## measure with disturbances and without: 80 minutes on
 
 bench-stress: $(READY)  ## take peers through the same stresses and chaos: twenty minutes on a quiet machine
 	$(RUN) bench.stress $(BENCH)
+
+bench-admit: $(READY)  ## measure keys, order, limits and rates, and peers that have them: twenty minutes
+	$(RUN) bench.admit $(BENCH)
 
 bench-memory: $(READY)  ## measure how large workers and producers become: two minutes
 	$(RUN) bench.memory $(BENCH)

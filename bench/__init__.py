@@ -4,6 +4,7 @@ compare.py         measure howdah and its peers: `make bench`
 tune.py            find the best settings of each peer again
 quick/             compare the working tree with a commit: `make bench-quick`
 stress/            peers under the same stresses: `make bench-stress`
+admit/             keys, order, limits and rates, and peers that have them: `make bench-admit`
 adverse/           measure with disturbances: `make bench-adverse`
 growth/            measure how cost grows: `make bench-growth`
 memory.py          the size of workers and producers: `make bench-memory`

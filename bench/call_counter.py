@@ -71,7 +71,7 @@ class CallReader:
     """Reads the counts while handlers write them."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._opened: dict[str, memoryview[int]] = {}
         self._pickups = PickupReader(folder)
 
@@ -82,7 +82,7 @@ class CallReader:
         """
         calls = total = 0
         first_calls: list[int] = []
-        for name in os.listdir(self._folder):
+        for name in os.listdir(self.folder):
             cells = self._cells(name)
             for slot in range(0, len(cells), CELLS):
                 if not (first := cells[slot + 2]):
@@ -98,11 +98,11 @@ class CallReader:
 
     def pickups_ms(self) -> list[float]:
         """Return the pickup times in milliseconds, in the order in which the jobs were sent."""
-        return [pickup.ms for pickup in sorted(read_pickups(self._folder), key=_sent)]
+        return [pickup.ms for pickup in sorted(read_pickups(self.folder), key=_sent)]
 
     def _cells(self, name: str) -> memoryview[int]:
         if name not in self._opened:
-            path = self._folder / name
+            path = self.folder / name
             if path.suffix != ".calls" or path.stat().st_size < SIZE:
                 return memoryview(b"").cast("q")  # not yet at its full size, or another file
             with path.open("rb") as file:

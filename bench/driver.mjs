@@ -139,6 +139,34 @@ export class CallCounter {
   }
 }
 
+/** Return one payload per job; the keys are used in turn. As in admit/handler.py, like the next. */
+export const keyedPayloads = (task) =>
+  task.payloads().map((job) => ({ ...job, key: `key-${job.number % task.options.keys}` }));
+
+/** Counts the jobs of this process; logs when each began and ended if the task says so. */
+export class KeyedHandler {
+  #calls = new CallCounter();
+  #began;
+  #ended;
+  #sleepMs;
+
+  constructor(task) {
+    if (!task.options.logged) return;
+    [this.#began, this.#ended, this.#sleepMs] = [
+      new TimesLog("began"),
+      new TimesLog("ended"),
+      task.sleepMs,
+    ];
+  }
+
+  async handle(number) {
+    this.#began?.add(number + 1, process.hrtime.bigint());
+    this.#calls.handled(number);
+    if (this.#sleepMs) await sleep(this.#sleepMs);
+    this.#ended?.add(number + 1, process.hrtime.bigint());
+  }
+}
+
 const OPENLY = 1000; // the same as in producer.py
 const MOST_OPEN = 500;
 const NS = 1_000_000_000;

@@ -5,6 +5,8 @@ Comes after   record.py and aggregate.py
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bench.aggregate import (
     SERVER_CPU,
     WAL,
@@ -155,9 +157,9 @@ def _pickup(times: Aggregate | None) -> str:
     return "-" if times is None else f"{times.median:.2f} ({times.low:.2f}-{times.high:.2f})"
 
 
-def targets(by_turn: Results) -> str:
+def targets(by_turn: Results, wanted_of_howdah: Iterable[Target] = TARGETS) -> str:
     rows: list[list[str]] = []
-    for target in TARGETS:
+    for target in wanted_of_howdah:
         wanted = f"{target.sense} {target.bound:g}{target.unit}"
         measured = target.measured(by_turn)
         shown = ["not measured", "-", "-"] if measured is None else _verdict(target, measured)

@@ -8,7 +8,7 @@ fails is kept with its problem, and the others are still made.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -44,7 +44,11 @@ class Resources:
 
 
 @contextmanager
-def prepare_resources(peers: Sequence[Peer], postgres: Postgres) -> Generator[Resources]:
+def prepare_resources(
+    peers: Sequence[Peer],
+    postgres: Postgres,
+    installer: Callable[[Peer], Environment] = install,
+) -> Generator[Resources]:
     """Start Redis if a peer needs it, and install every peer."""
     redis, no_redis = None, ""
     with ExitStack() as stack:
@@ -58,7 +62,7 @@ def prepare_resources(peers: Sequence[Peer], postgres: Postgres) -> Generator[Re
             try:
                 if peer.store == "redis" and redis is None:
                     raise Unavailable(no_redis)
-                environment = install(peer)
+                environment = installer(peer)
                 resources.notes[peer.name] = note(peer, versions(peer, environment))
                 resources.environments[peer.name] = environment
             except (Unavailable, DriverFailed) as problem:

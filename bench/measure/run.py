@@ -17,7 +17,10 @@ from bench.measure.workers import start_workers
 from bench.peer import Plan
 
 
-def drain(plan: Plan, prepared: PreparedPeer, *, after_load: bool = False) -> Timing:
+def drain(
+    plan: Plan, prepared: PreparedPeer, *, after_load: bool = False, earlier: int = 0
+) -> Timing:
+    """Drain the plan's jobs; `earlier` is how many jobs were finished in this store before."""
     prepared.store.make_quiet(vacuum=False)
     prepared.run("enqueue_bulk", plan.jobs, plan)
     with start_workers(plan, prepared) as workers:
@@ -29,5 +32,5 @@ def drain(plan: Plan, prepared: PreparedPeer, *, after_load: bool = False) -> Ti
     expected_sum = plan.jobs * (plan.jobs - 1) // 2
     if (count.calls, count.sum) != (plan.jobs, expected_sum):
         raise InvalidMeasurement(f"handlers ran {count.calls} times for {plan.jobs} jobs")
-    prepared.check_finished(plan.jobs)
+    prepared.check_finished(earlier + plan.jobs)
     return timing

@@ -33,6 +33,12 @@ class Workers:
         for process in self.processes:
             process.send_start()
 
+    def wait_for_calls(self, jobs: int) -> None:
+        """Wait until handlers were called so often."""
+        deadline = time.monotonic() + SETTLED_WITHIN
+        while (calls := self.calls.count().calls) < jobs:
+            self._wait(deadline, f"{calls} of {jobs} jobs began", POLL)
+
     def wait_until_settled(self, jobs: int) -> Timing:
         """Wait for the handlers, then for the store.
 

@@ -102,13 +102,13 @@ class Story:
         self.outcomes.append(outcome)
         return outcome
 
-    def enqueue(self, job_type: str, **data: Any) -> str:
+    def enqueue(self, job_type: str, *, key: str | None = None, **data: Any) -> str:
         """Enqueue a job with the highest priority; returns its id."""
         self._probes += 1
         data["token"] = f"probe-{self._probes}"
         asked = self._log.ask("enqueue", tokens=[data["token"]])
-        sql = "select howdah.enqueue(%s, %s::jsonb, 1000, p_max_attempts => 50)::text"
-        id = self.value(sql, job_type, json.dumps(data))
+        sql = "select howdah.enqueue(%s, %s::jsonb, 1000, p_max_attempts => 50, p_key => %s)::text"
+        id = self.value(sql, job_type, json.dumps(data), key)
         self._log.answer(asked, OK)
         return id
 

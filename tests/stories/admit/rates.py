@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from math import isfinite
 
 from tests.stories.admit.at_work import AtWork
-from tests.stories.admit.log import Admission, Versions
+from tests.stories.admit.log import Admission, AdmissionLog, Versions
 from tests.stories.admit.slots import held_slots, slot_of_limit
 from tests.stories.story_result import StoryResult
 from tests.support.admission import Start, windows_with_too_many_starts
@@ -22,47 +22,45 @@ from tests.support.admission import Start, windows_with_too_many_starts
 MANY = 1e6  # starts per second, where there is no rate
 
 
+Starts = list[tuple[AtWork, Admission]]  # in the order of their times
+
+
 def no_window_has_more_starts_than_its_rate_allows(result: StoryResult) -> Iterator[str]:
+    for limited_by, starts in starts_under_a_rate(result).items():
+        rule = result.move_log.admission.limit_rule(limited_by)
+        earned = _earned(rule)
+        windows = windows_with_too_many_starts(
+            Start(earned(work.claim.began), _largest_burst(rule, work, since))
+            for work, since in starts
+        )
+        for first, last, allowed in windows:
+            (begin, _), (end, _) = starts[first], starts[last]
+            yield (
+                f"{last - first + 1} jobs of {limited_by} started within "
+                f"{end.claim.began - begin.claim.began:.3f} s, {allowed:.1f} allowed, "
+                f"from {begin.run.job} to {end.run.job}"
+            )
+            break
+
+
+def starts_under_a_rate(result: StoryResult) -> dict[str, Starts]:
+    """Return the attempts whose limit had a rate, by the limit (and key, for one per key)."""
     log = result.move_log.admission
-    by_limit: defaultdict[str, list[tuple[AtWork, Admission]]] = defaultdict(list)
+    by_limit: defaultdict[str, Starts] = defaultdict(list)
     for work in result.at_work:
         for limited_by, since, until in held_slots(
             log.admissions.get(work.run.job, []), slot_of_limit
         ):
-            if since.at <= work.claim.at < until:
+            if since.at <= work.claim.at < until and _has_a_rate(log, limited_by, work, since):
                 by_limit[limited_by].append((work, since))
-    for limited_by, starts in by_limit.items():
-        rule = log.limit_rule(limited_by)
+    for starts in by_limit.values():
         starts.sort(key=lambda start: start[0].claim.began)
-        for some in _with_a_rate(rule, starts):
-            earned = _earned(rule)
-            windows = windows_with_too_many_starts(
-                Start(earned(work.claim.began), _largest_burst(rule, work, since))
-                for work, since in some
-            )
-            for first, last, allowed in windows:
-                seconds = some[last][0].claim.began - some[first][0].claim.began
-                yield (
-                    f"{last - first + 1} jobs of {limited_by} started within {seconds:.3f} s, "
-                    f"{allowed:.1f} allowed, from {some[first][0].run.job} "
-                    f"to {some[last][0].run.job}"
-                )
-                break
+    return by_limit
 
 
-def _with_a_rate(
-    rule: Versions, starts: list[tuple[AtWork, Admission]]
-) -> Iterator[list[tuple[AtWork, Admission]]]:
-    """Yield the parts of these starts in which every version of the rule has a rate."""
-    part: list[tuple[AtWork, Admission]] = []
-    for work, since in starts:
-        if all(version.per_second for version in rule.valid(since.began, work.claim.at)):
-            part.append((work, since))
-        elif part:
-            yield part
-            part = []
-    if part:
-        yield part
+def _has_a_rate(log: AdmissionLog, limited_by: str, work: AtWork, since: Admission) -> bool:
+    valid = log.limit_rule(limited_by).valid(since.began, work.claim.at)
+    return all(version.per_second for version in valid)
 
 
 def _largest_burst(rule: Versions, work: AtWork, since: Admission) -> int:

@@ -21,7 +21,7 @@ import pytest
 from bench.quick.commits import NoCommit, choose, extract
 from tests.support.processes import ROOT
 
-STAND_IN = "ee80bd5c70"
+STAND_IN = "c6da68b78a"
 NO_RELEASE = "NO EARLIER RELEASE: no tag v… is an ancestor, so no upgrade from a release was tested"
 
 

@@ -42,7 +42,8 @@ queue.limit("each", at_once=2, rate=rules.each, per_key=True)
 async def run_for(ctx: JobContext, seconds: float, until: int = 1) -> Ending:
     """Run for some seconds; fail before a given attempt."""
     with at_work(ctx) as ending:
-        await asyncio.sleep(seconds)
+        if seconds > 0:
+            await asyncio.sleep(seconds)
         if ctx.attempt < until:
             raise RuntimeError(f"not before attempt {until}")
         return ending
@@ -51,6 +52,12 @@ async def run_for(ctx: JobContext, seconds: float, until: int = 1) -> Ending:
 @queue.job(max_attempts=MANY, backoff=SOON, key="account", ordered=True)
 async def book(ctx: JobContext, token: str, account: str, seconds: float, until: int) -> Ending:
     return await run_for(ctx, seconds, until)
+
+
+@queue.job(max_attempts=MANY, backoff=SOON, key="account", ordered=True)
+async def post(ctx: JobContext, token: str, account: str, until: int) -> Ending:
+    """Return at once, so that a worker can run many jobs of a key one after the other."""
+    return await run_for(ctx, 0, until)
 
 
 @queue.job(max_attempts=MANY, backoff=SOON, key="account", ordered=True, limit=rules.thread_limit)

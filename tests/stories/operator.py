@@ -30,7 +30,16 @@ CANCEL = """
 """
 SET_LIMIT = "select howdah.set_limit(%s, %s, %s, '1 second', %s, %s)"
 SET_TYPE_LIMIT = "select howdah.set_type_limit(%s, %s, %s, %s)"
-CANCELLED = ["book", "book_in_thread", "of_tenant", "call", "call_of_tenant", "rated", "once"]
+CANCELLED = [
+    "book",
+    "post",
+    "book_in_thread",
+    "of_tenant",
+    "call",
+    "call_of_tenant",
+    "rated",
+    "once",
+]
 
 Statement = tuple[str, tuple[object, ...]]
 
@@ -39,6 +48,7 @@ FIRST_RULES: list[Statement] = [
     (SET_LIMIT, ("rated", None, 20, 2, False)),
     (SET_LIMIT, ("each", 2, 5, 1, True)),
     (SET_TYPE_LIMIT, ("book", 1, True, None)),
+    (SET_TYPE_LIMIT, ("post", 1, True, None)),
     (SET_TYPE_LIMIT, ("book_in_thread", 1, True, None)),
     (SET_TYPE_LIMIT, ("of_tenant", 2, False, None)),
     (SET_TYPE_LIMIT, ("call", None, False, "api")),

@@ -35,6 +35,7 @@ KINDS = {"quick": 70, "slow": 10, "threaded": 8, "flaky": 8, "doomed": 4}
 # of limited_jobs.py: how many, beside the hundred above, and their parameters
 LIMITED_KINDS = {
     "book": (8, ("account", "seconds", "until")),
+    "post": (4, ("account", "until")),
     "book_in_thread": (4, ("account", "seconds", "until")),
     "of_tenant": (8, ("tenant", "seconds", "until")),
     "call": (8, ("seconds",)),
@@ -86,6 +87,7 @@ class Producer:
             self.delayed: 10,
             self.in_a_transaction: 10,
             self.inserted: 10,
+            self.stream_of_a_key: 3,
             self.rolled_back: 10,
             self.refused: 5,
         }
@@ -108,6 +110,13 @@ class Producer:
 
     async def stream(self) -> None:
         await self._enqueue([self._new_job() for _ in range(self.rng.randint(2, 40))])
+
+    async def stream_of_a_key(self) -> None:
+        """Enqueue more jobs of an ordered key than one claim would let through."""
+        jobs = [self._new_job(kind="post") for _ in range(self.rng.randint(20, 60))]
+        for job in jobs:
+            job.data["account"] = jobs[0].data["account"]
+        await self._enqueue(jobs)
 
     async def _enqueue(self, jobs: Sequence[NewJob]) -> None:
         asked = self._ask(jobs)

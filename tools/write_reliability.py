@@ -10,8 +10,25 @@ page between the two markers. The rest is written by hand.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
+from tests.stories.admit.expiry import no_attempt_begins_after_its_job_expired
+from tests.stories.admit.key_order import (
+    jobs_of_an_ordered_key_run_in_the_order_of_enqueueing,
+    jobs_of_an_ordered_key_run_one_after_the_other,
+)
+from tests.stories.admit.rates import no_window_has_more_starts_than_its_rate_allows
+from tests.stories.admit.slots import (
+    no_job_with_a_limit_begins_unadmitted,
+    no_key_has_more_at_work_than_allowed,
+    no_limit_has_more_at_work_than_allowed,
+)
+from tests.stories.admit.unique_keys import (
+    a_unique_key_has_one_live_job,
+    an_enqueue_that_met_its_job_adds_none,
+)
+from tests.stories.checker import every_job_ends
 from tests.stories.soak.record import FaultRecord, SoakRecord, newest
 from tools.generated_file import ROOT, replace_between, write_or_check
 
@@ -20,6 +37,24 @@ COLUMNS = (
     *("fault", "times", "jobs under way", "lost", "settled twice"),
     *("resumed after", "caught up after", "alone"),
 )
+ADMISSION = {
+    "More at work than a rule allows": (
+        no_key_has_more_at_work_than_allowed,
+        no_limit_has_more_at_work_than_allowed,
+        no_job_with_a_limit_begins_unadmitted,
+    ),
+    "Out of order": (
+        jobs_of_an_ordered_key_run_one_after_the_other,
+        jobs_of_an_ordered_key_run_in_the_order_of_enqueueing,
+    ),
+    "More starts than a rate allows": (no_window_has_more_starts_than_its_rate_allows,),
+    "Live twice under one unique key": (
+        a_unique_key_has_one_live_job,
+        an_enqueue_that_met_its_job_adds_none,
+    ),
+    "Begun after `expires_at`": (no_attempt_begins_after_its_job_expired,),
+    "Waiting for ever": (every_job_ends,),
+}
 BEGIN, END = "<!-- soak: begin -->\n", "<!-- soak: end -->\n"
 
 
@@ -44,6 +79,7 @@ def table(record: SoakRecord, path: Path) -> str:
         f"Other broken promises: {other}.**",
         f"{record.unknown:,} enqueues got no answer; each became one job or none.",
         "",
+        *admission(record),
         f"| {' | '.join(COLUMNS)} |",
         "|---|--:|--:|--:|--:|--:|--:|---|",
         *(row(fault, record) for fault in record.faults),
@@ -53,6 +89,27 @@ def table(record: SoakRecord, path: Path) -> str:
         f"Left out on that machine: {what}, {why}.\n" for what, why in record.left_out.items()
     ]
     return "\n".join(lines) + "\n"
+
+
+def admission(record: SoakRecord) -> list[str]:
+    """Return what the record shows of keys and limits; nothing, if it is older than they are."""
+    counts = record.admission
+    if counts is None:
+        return []
+    broken = Counter(finding.partition(":")[0] for finding in record.findings)
+    results = [
+        f"{what}: {sum(broken[promise.__name__] for promise in promises)}."
+        for what, promises in ADMISSION.items()
+    ]
+    return [
+        f"{counts.limited:,} jobs had a key or a limit, {counts.ordered:,} of them an ordered key,",
+        f"and {counts.rated:,} attempts started under a rate.",
+        f"The rules were changed {counts.rule_versions:,} times meanwhile.",
+        f"{counts.existed:,} enqueues met the job that has their unique key,",
+        f"and {counts.expired:,} jobs expired before they began.",
+        f"**{' '.join(results)}**",
+        "",
+    ]
 
 
 def row(fault: FaultRecord, record: SoakRecord) -> str:

@@ -57,6 +57,41 @@ BROKEN = {
         r"if p_key is not null then",
         "if false then",
     ),
+    "a job with a key joins the line at once": (
+        "35_admit/first_admission.sql",
+        r"select case when l\.name is null and",
+        "select case when true or l.name is null and",
+    ),
+    "a key ignores its number of slots": (
+        "35_admit/admit_keys.sql",
+        r"coalesce\(r\.at_once, 1\) - \(select count",
+        "1000 - (select count",
+    ),
+    "a limit ignores its number of slots": (
+        "35_admit/admit_limit.sql",
+        r"select v_limit\.at_once - count\(\*\) into",
+        "select 1000 into",
+    ),
+    "a limit ignores its rate": (
+        "35_admit/admit_limit.sql",
+        r"v_slots := least\(v_slots, v_tokens\)",
+        "null",
+    ),
+    "an ordered key takes the newest": (
+        "35_admit/next_in_order.sql",
+        r"order by ~j\.priority, j\.arrival limit 1",
+        "order by ~j.priority, j.arrival desc limit 1",
+    ),
+    "nobody asks who has a unique key": (
+        "30_enqueue/take_unique_key.sql",
+        r"if v_key\.job_id <> p_id and",
+        "if false and",
+    ),
+    "an expired job is claimed": (
+        "40_claim/lock_best.sql",
+        r"and \(j\.expires_at is null or j\.expires_at > p_now\)",
+        "",
+    ),
     "a plain end requests no look": (
         "60_settle/plain_update.sql",
         r"perform howdah\.request_look\(old\.job_type, old\.key, old\.limited_by\)",
@@ -66,8 +101,13 @@ BROKEN = {
 
 
 def break_engine(db: Database, what: str) -> None:
+    db.connection.execute(broken_function(what).encode())
+
+
+def broken_function(what: str) -> str:
+    """Return the SQL that puts a broken function in the place of the engine's."""
     path, old, new = BROKEN[what]
     (text,) = [file.text for file in engine_files.engine() if file.path == path]
     broken, count = re.subn(old, new, text)
     assert count == 1, f"{path} has changed: {old}"
-    db.connection.execute(broken.encode())
+    return broken

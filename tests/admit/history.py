@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, NamedTuple
 from uuid import UUID
+
+from tests.support.admission import Span, Turn, overtaken, together
 
 
 class Rule(NamedTuple):
@@ -65,7 +66,7 @@ def no_session_gets_an_error(history: History) -> Iterator[str]:
 
 
 def no_more_jobs_run_than_there_are_slots(history: History) -> Iterator[str]:
-    groups: defaultdict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[Span[UUID]]] = defaultdict(list)
     slots: dict[tuple[str, str], int] = {}
     for run in history.runs:
         if run.job in history.lost:
@@ -78,14 +79,11 @@ def no_more_jobs_run_than_there_are_slots(history: History) -> Iterator[str]:
             names.append((("limit", rule.limit), history.limits[rule.limit]))
         for name, most in names:
             slots[name] = most
-            groups[name] += [(run.began, 1), (run.ended, -1)]
-    for name, edges in groups.items():
-        running = 0
-        for _, step in sorted(edges):
-            running += step
-            if running > slots[name]:
-                yield f"{running} jobs of {name} ran at once"
-                break
+            groups[name].append(Span(run.began, run.ended, run.job))
+    for name, spans in groups.items():
+        running = max(len(at_work) for at_work in together(spans))
+        if running > slots[name]:
+            yield f"{running} jobs of {name} ran at once"
 
 
 def ordered_jobs_run_in_the_order_of_enqueueing(history: History) -> Iterator[str]:
@@ -93,15 +91,17 @@ def ordered_jobs_run_in_the_order_of_enqueueing(history: History) -> Iterator[st
     for run in history.runs:
         runs[run.job].append(run)
     for producer in history.enqueued:
-        by_key: defaultdict[tuple[str, str], list[UUID]] = defaultdict(list)
-        for job_type, key, job in producer:
-            if key is not None and history.rules[job_type].ordered:
-                by_key[job_type, key].append(job)
-        for name, jobs in by_key.items():
-            ran = [job for job in jobs if runs[job] and job not in history.lost]
-            for job, later in pairwise(ran):
-                if runs[job][-1].ended > runs[later][0].began:
-                    yield f"{later} of {name} ran before {job} had ended"
+        by_key: defaultdict[tuple[str, str], list[Turn[UUID]]] = defaultdict(list)
+        for nth, (job_type, key, job) in enumerate(producer):
+            if key is None or not history.rules[job_type].ordered:
+                continue
+            if runs[job] and job not in history.lost:
+                began = min(run.began for run in runs[job])
+                ended = max(run.ended for run in runs[job])
+                by_key[job_type, key].append(Turn(nth, nth, began, ended, job))
+        for name, turns in by_key.items():
+            for first, second in overtaken(turns):
+                yield f"{second.job} of {name} ran before {first.job} had ended"
 
 
 PROMISES = (

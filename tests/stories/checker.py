@@ -2,7 +2,8 @@
 
 It compares the records of the processes (history.py) with the database (move_log.py). It
 knows only the contract: the states, the moves, and that a lease is (job, worker, attempt). Each
-promise is a function that yields a sentence for each violation; `check` calls them all.
+promise is a function that yields a sentence for each violation; `check` calls them all. Those of
+keys, limits, unique keys and expiry are in admit/.
 test_checker.py breaks each promise on purpose.
 """
 
@@ -13,15 +14,33 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from tests.stories.admit.expiry import no_attempt_begins_after_its_job_expired
+from tests.stories.admit.key_order import (
+    jobs_of_an_ordered_key_run_in_the_order_of_enqueueing,
+    jobs_of_an_ordered_key_run_one_after_the_other,
+)
+from tests.stories.admit.rates import no_window_has_more_starts_than_its_rate_allows
+from tests.stories.admit.slots import (
+    no_job_with_a_limit_begins_unadmitted,
+    no_key_has_more_at_work_than_allowed,
+    no_limit_has_more_at_work_than_allowed,
+)
+from tests.stories.admit.unique_keys import (
+    a_unique_key_has_one_live_job,
+    an_enqueue_that_met_its_job_adds_none,
+)
 from tests.stories.history import FAILED, OK, ROLLED_BACK, Run
-from tests.stories.move_log import Move, RowVersion
+from tests.stories.move_log import FINISHED, HELD, Move, RowVersion
 from tests.stories.order import no_better_job_was_left_waiting, no_better_job_was_skipped
-from tests.stories.story_result import FINISHED, HELD, StoryResult
+from tests.stories.story_result import StoryResult
 
 
 def check(result: StoryResult) -> list[str]:
     """Return every promise that was broken, as sentences."""
     return [f"{promise.__name__}: {broken}" for promise in PROMISES for broken in promise(result)]
+
+
+LONGEST_BACKOFF = 3.0  # seconds: a job that expires before its next attempt may fail
 
 
 # ── enqueue ───────────────────────────────────────────────────────────────────────────────
@@ -77,7 +96,12 @@ def attempts_are_counted_and_end(result: StoryResult) -> Iterator[str]:
             yield f"job {move.job} is at attempt {move.after.attempts} of {move.max_attempts}"
         if move.after.status == "pending" and move.after.attempts >= move.max_attempts:
             yield f"job {move.job} waits for another attempt after its last"
-        if move.after.status == "failed" and move.after.attempts < move.max_attempts:
+        expired = move.expires_at is not None and move.expires_at <= move.at + LONGEST_BACKOFF
+        if (
+            move.after.status == "failed"
+            and move.after.attempts < move.max_attempts
+            and not expired
+        ):
             yield f"job {move.job} failed at attempt {move.after.attempts} of {move.max_attempts}"
 
 
@@ -191,6 +215,16 @@ def a_late_report_changes_nothing_and_is_refused(result: StoryResult) -> Iterato
             yield f"{lease} was told that it came too late, and did not"
 
 
+def every_job_ends(result: StoryResult) -> Iterator[str]:
+    """The story waited until nothing moved any more: what is left waits for ever."""
+    for id, job in result.move_log.jobs.items():
+        if job["status"] not in FINISHED:
+            yield (
+                f"job {id} of {job['job_type']} is {job['status']} for ever, key {job['key']}, "
+                f"limit {job['limited_by']}, waits for {job['admission']}"
+            )
+
+
 # ── events and counts ───────────────────────────────────────────────────────────────────────────
 
 
@@ -219,6 +253,16 @@ PROMISES = (
     a_late_report_changes_nothing_and_is_refused,
     no_better_job_was_skipped,
     no_better_job_was_left_waiting,
+    no_key_has_more_at_work_than_allowed,
+    no_limit_has_more_at_work_than_allowed,
+    no_job_with_a_limit_begins_unadmitted,
+    jobs_of_an_ordered_key_run_one_after_the_other,
+    jobs_of_an_ordered_key_run_in_the_order_of_enqueueing,
+    no_window_has_more_starts_than_its_rate_allows,
+    a_unique_key_has_one_live_job,
+    an_enqueue_that_met_its_job_adds_none,
+    no_attempt_begins_after_its_job_expired,
+    every_job_ends,
     jobs_events_and_counts_agree,
 )
 

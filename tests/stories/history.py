@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 OK, FAILED, UNKNOWN, ROLLED_BACK = "ok", "failed", "unknown", "rolled back"
+EXISTED = "existed"  # another job has the unique key, and the enqueue returned its id
 
 _LOST = re.compile(r"job\.(?:stale|lost) id=(\S+) type=\S+ attempt=(\d+)")
 _STARTED = re.compile(r"worker\.started id=(\S+)")
@@ -56,6 +57,11 @@ class Enqueued:
 
     token: str
     how: str
+    asked: float = 0.0
+    answered: float = float("inf")
+    pid: int = 0
+    nth: int = 0  # its place in the call
+    holder: str | None = None  # of its unique key, if it existed
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,18 @@ def _add_line(
 ) -> None:
     how = answer["how"] if answer else UNKNOWN
     if line["what"] == "enqueue":
-        history.enqueued.extend(Enqueued(token, how) for token in line["tokens"])
+        holders: dict[str, str] = answer.get("existed", {}) if answer else {}
+        history.enqueued.extend(
+            Enqueued(
+                *(token, EXISTED if token in holders else how),
+                asked=line["at"],
+                answered=answer["at"] if answer else float("inf"),
+                pid=line["pid"],
+                nth=nth,
+                holder=holders.get(token),
+            )
+            for nth, token in enumerate(line["tokens"])
+        )
     elif line["what"] == "began":
         history.runs.append(
             Run(

@@ -1,14 +1,15 @@
 """Move log: the database's record of a story: every move of every job, and all jobs.
 
 `install` creates triggers on `jobs` (move_log.sql) before the story begins. `read` returns what
-they wrote, and the jobs, events and counts, after all processes have stopped.
+they wrote, and the jobs, events and counts, after all processes have stopped. admit/log.py adds
+what was admitted when.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,13 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row, tuple_row
 
+from tests.stories.admit import log
+from tests.stories.admit.log import AdmissionLog
+
 TRIGGERS = Path(__file__).with_name("move_log.sql").read_text(encoding="utf-8")
+
+HELD = frozenset({"claimed", "running"})
+FINISHED = frozenset({"completed", "failed", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +41,14 @@ class Move:
 
     job: str
     at: float  # on the monotonic clock of the history
+    began: float  # its transaction, on the same clock
     xid: str
     job_type: str
     priority: int
     created_at: datetime
     max_attempts: int
     at_once: bool  # it joined the line at once: no `run_at`
+    expires_at: float | None
     before: RowVersion | None
     after: RowVersion | None
 
@@ -61,6 +70,7 @@ class MoveLog:
     events: dict[str, list[int]]  # job → the numbers of its events
     counted: dict[tuple[str, str], int]  # (type, status) → jobs, by counting
     depth: dict[tuple[str, str], int]  # the same from the view queue_depth
+    admission: AdmissionLog = field(default_factory=AdmissionLog)
 
 
 def install(dsn: str) -> None:
@@ -68,6 +78,7 @@ def install(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("select howdah.prepare_days()")
         connection.execute(TRIGGERS.encode())
+    log.install(dsn)
 
 
 def read(dsn: str) -> MoveLog:
@@ -77,7 +88,8 @@ def read(dsn: str) -> MoveLog:
         offset = time.monotonic() - time.time()
         moves: dict[str, list[Move]] = defaultdict(list)
         for row in connection.execute(
-            "select id::text, extract(epoch from at)::float8, xid::text, job_type, priority, "
+            "select id::text, extract(epoch from at)::float8, extract(epoch from began)::float8, "
+            "extract(epoch from expires_at)::float8, xid::text, job_type, priority, "
             "created_at, max_attempts, at_once, before_status, before_worker, "
             "before_attempts, after_status, after_worker, after_attempts "
             "from move_log.moves order by nth"
@@ -102,15 +114,23 @@ def read(dsn: str) -> MoveLog:
             connection, "select job_type, status, count(*) from howdah.jobs group by 1, 2"
         )
         depth = _counts(connection, "select job_type, status, jobs from howdah.queue_depth")
-    return MoveLog(dict(moves), jobs, dict(copies), dict(tokens), dict(events), counted, depth)
+    return MoveLog(
+        *(dict(moves), jobs, dict(copies), dict(tokens), dict(events), counted, depth),
+        admission=log.read(dsn, offset),
+    )
 
 
 def _move(row: tuple[Any, ...], offset: float) -> Move:
-    job, at, *columns = row[:8]
-    versions = row[8:]
+    job, at, began, expires_at, *columns = row[:10]
+    versions = row[10:]
     before = RowVersion(*versions[:3]) if versions[0] is not None else None
     after = RowVersion(*versions[3:]) if versions[3] is not None else None
-    return Move(job, float(at) + offset, *columns, before=before, after=after)
+    return Move(
+        *(job, at + offset, began + offset, *columns),
+        expires_at=None if expires_at is None else expires_at + offset,
+        before=before,
+        after=after,
+    )
 
 
 def _append(moves: list[Move], move: Move) -> None:

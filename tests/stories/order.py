@@ -2,7 +2,8 @@
 
 Claims of the inspector (`CheckedClaim`) are checked exactly. All other claims are checked with the
 move log: only when there is no fault, and only against jobs that were in line `MARGIN` seconds
-before and after the claim, so that every worker could see them.
+before and after the claim, so that every worker could see them. Jobs that have to be admitted are
+left out: they join the line later than they are enqueued.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class _Wait(NamedTuple):
 def _waits(result: StoryResult) -> Iterator[_Wait]:
     """Return how long each job waited in line for the first time."""
     for job, (made, *later) in result.move_log.moves.items():
+        if job in result.move_log.admission.admissions:
+            continue
         if made.before is None and made.at_once and later and _no_fault(result, made.at):
             yield _Wait(made.at, later[0].at, made.priority, made.created_at, job)
 
@@ -62,6 +65,8 @@ def _claims(result: StoryResult) -> Iterator[Move]:
     for move in result.moves:
         after = move.after
         if after is None or after.status != "claimed" or after.attempts != 1:
+            continue
+        if move.job in result.move_log.admission.admissions:
             continue
         if after.worker in full_workers and move.at_once and _no_fault(result, move.at):
             yield move

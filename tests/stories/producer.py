@@ -2,8 +2,9 @@
 
     python -m tests.stories.producer NAME SEED PER_SECOND
 
-It enqueues single jobs, streams and delayed jobs, in transactions that commit or roll back, and
-sometimes a job that must be refused. It runs until SIGTERM.
+It enqueues single jobs, streams and delayed jobs, in transactions that commit or roll back, by
+plain INSERT, and sometimes a job that must be refused. A third of the jobs have a key, a limit, a
+unique key or an expiry. It runs until SIGTERM.
 """
 
 from __future__ import annotations
@@ -19,16 +20,45 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from howdah import BadInput, Draft, HowdahError
 from tests.stories.history import FAILED, OK, ROLLED_BACK, UNKNOWN, Log
-from tests.stories.jobs import queue
+from tests.stories.limited_jobs import queue
 
 CONNECTION_ERRORS = (HowdahError, psycopg.Error, OSError)
 TIMEOUT = 15.0  # seconds, for a driver that has no timeout of its own
 TOO_LARGE = "x" * 300_000
 PRIORITIES = (30, 100, 100, 100, 150)
 KINDS = {"quick": 70, "slow": 10, "threaded": 8, "flaky": 8, "doomed": 4}
+
+# of limited_jobs.py: how many, beside the hundred above, and their parameters
+LIMITED_KINDS = {
+    "book": (8, ("account", "seconds", "until")),
+    "post": (4, ("account", "until")),
+    "book_in_thread": (4, ("account", "seconds", "until")),
+    "of_tenant": (8, ("tenant", "seconds", "until")),
+    "call": (8, ("seconds",)),
+    "call_of_tenant": (4, ("tenant", "seconds", "until")),
+    "rated": (6, ("until",)),
+    "rated_each": (4, ("tenant", "seconds")),
+    "once": (4, ("order", "seconds", "until")),
+    "once_until_started": (3, ("order", "seconds")),
+    "brief": (4, ("tenant", "seconds")),
+}
+VALUES: dict[str, Callable[[random.Random], object]] = {
+    "account": lambda rng: f"account-{rng.randint(1, 4)}",
+    "tenant": lambda rng: f"tenant-{rng.randint(1, 3)}",
+    "order": lambda rng: rng.randint(1, 4),
+    "seconds": lambda rng: rng.uniform(0, 0.25),
+    "until": lambda rng: 2 if rng.random() < 0.1 else 1,
+}
+WEIGHTS = {**KINDS, **{kind: weight for kind, (weight, _) in LIMITED_KINDS.items()}}
+KEYED = [kind for kind in LIMITED_KINDS if {"account", "tenant"} & set(LIMITED_KINDS[kind][1])]
+INSERT = """
+    insert into howdah.jobs (job_type, key, data, priority, max_attempts)
+    values (%s, %s, %s, %s, 50)
+"""
 
 
 class NewJob(NamedTuple):
@@ -56,6 +86,8 @@ class Producer:
             self.stream: 15,
             self.delayed: 10,
             self.in_a_transaction: 10,
+            self.inserted: 10,
+            self.stream_of_a_key: 3,
             self.rolled_back: 10,
             self.refused: 5,
         }
@@ -79,25 +111,64 @@ class Producer:
     async def stream(self) -> None:
         await self._enqueue([self._new_job() for _ in range(self.rng.randint(2, 40))])
 
+    async def stream_of_a_key(self) -> None:
+        """Enqueue more jobs of an ordered key than one claim would let through."""
+        jobs = [self._new_job(kind="post") for _ in range(self.rng.randint(20, 60))]
+        for job in jobs:
+            job.data["account"] = jobs[0].data["account"]
+        await self._enqueue(jobs)
+
     async def _enqueue(self, jobs: Sequence[NewJob]) -> None:
         asked = self._ask(jobs)
         try:
             if len(jobs) > 1:
-                await queue.enqueue_many(job.draft() for job in jobs)
+                existed = await self._enqueue_many(jobs)
             else:
                 job_type, data, priority, delay = jobs[0]
-                await queue.enqueue(job_type, data, priority=priority, delay=delay)
+                handle = await queue.enqueue(job_type, data, priority=priority, delay=delay)
+                existed = {data["token"]: str(handle.id)} if handle.existed else {}
         except BaseException:
             self._log.answer(asked, UNKNOWN)
             raise
-        self._log.answer(asked, OK)
+        self._log.answer(asked, OK, existed=existed)
+
+    async def _enqueue_many(self, jobs: Sequence[NewJob], conn: Any = None) -> dict[str, str]:
+        """Enqueue a stream; returns the jobs that had the unique keys of others, by their token."""
+        drafts = [job.draft() for job in jobs]
+        if not any("order" in job.data for job in jobs):
+            await queue.enqueue_many(drafts, conn=conn)
+            return {}
+        handles = await queue.enqueue_many(drafts, conn=conn, returning="handles")
+        return {
+            job.data["token"]: str(handle.id)
+            for job, handle in zip(jobs, handles, strict=True)
+            if handle.existed
+        }
 
     async def in_a_transaction(self) -> None:
         jobs = [self._new_job(), self._new_job()]
         asked = self._ask(jobs)
         try:
             async with await self._own_connection() as connection:
-                await queue.enqueue_many((job.draft() for job in jobs), conn=connection)
+                existed = await self._enqueue_many(jobs, connection)
+                await connection.commit()
+        except BaseException:
+            self._log.answer(asked, UNKNOWN)
+            raise
+        self._log.answer(asked, OK, existed=existed)
+
+    async def inserted(self) -> None:
+        """Insert jobs with the same key, as another program does."""
+        kind, value = self.rng.choice(KEYED), str(self.rng.randint(1, 3))
+        jobs = [self._new_job(kind=kind) for _ in range(self.rng.randint(1, 3))]
+        asked = self._ask(jobs)
+        try:
+            async with await self._own_connection() as connection:
+                for job in jobs:
+                    (field,) = {"account", "tenant"} & set(job.data)
+                    job.data[field] = f"{field}-{value}"
+                    row = job.job_type, job.data[field], Jsonb(job.data), job.priority
+                    await connection.execute(INSERT, row)
                 await connection.commit()
         except BaseException:
             self._log.answer(asked, UNKNOWN)
@@ -108,7 +179,7 @@ class Producer:
         jobs = [self._new_job(), self._new_job()]
         self._log.answer(self._ask(jobs), ROLLED_BACK)  # whatever happens, it is not committed
         async with await self._own_connection() as connection:
-            await queue.enqueue_many((job.draft() for job in jobs), conn=connection)
+            await self._enqueue_many(jobs, connection)
             await connection.rollback()
 
     async def refused(self) -> None:
@@ -122,12 +193,15 @@ class Producer:
     def _ask(self, jobs: Sequence[NewJob]) -> int:
         return self._log.ask("enqueue", tokens=[job.data["token"] for job in jobs])
 
-    def _new_job(self, delay: float | None = None) -> NewJob:
+    def _new_job(self, delay: float | None = None, kind: str | None = None) -> NewJob:
         rng = self.rng
         self._made += 1
         data: dict[str, Any] = {"token": f"{self._prefix}-{self._made}"}
-        (kind,) = rng.choices(list(KINDS), list(KINDS.values()))
-        if kind == "slow":
+        if kind is None:
+            (kind,) = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        if kind in LIMITED_KINDS:
+            data |= {name: VALUES[name](rng) for name in LIMITED_KINDS[kind][1]}
+        elif kind == "slow":
             data["seconds"] = rng.uniform(0.05, 1.5)
         elif kind == "threaded":
             data["seconds"] = rng.uniform(0.01, 0.3)

@@ -18,6 +18,7 @@ import psycopg
 from tests.stories import move_log
 from tests.stories.history import FAILED, OK, ROLLED_BACK, UNKNOWN, Fault, Log, read
 from tests.stories.inspector import CLAIM, COMPLETE, LINE, unchanged
+from tests.stories.scripted_limits import play_limits
 from tests.stories.story_result import StoryResult
 from tests.support.background import BackgroundCall
 from tests.support.waiting import wait_until
@@ -118,6 +119,7 @@ def play(dsn: str, folder: Path) -> StoryResult:
         _release(producer, fred, anna)
         faults = _fall_silent(producer, cora, dora, emil, upkeep)
         _cancel(producer, bert)
+        play_limits(producer, anna, bert, fred)
         return StoryResult(read(folder, faults), move_log.read(dsn), lease=15.0)
     finally:
         for client in clients:

@@ -27,6 +27,7 @@ from howdah import Queue
 from tests.stories import move_log
 from tests.stories.checker import check
 from tests.stories.history import OK, Fault, Log, read
+from tests.stories.operator import set_first_rules
 from tests.stories.story_result import StoryResult
 from tests.support.fleet import LEASE, Fleet
 from tests.support.postgres_server import PgServer
@@ -34,6 +35,7 @@ from tests.support.proxy import Proxy
 from tests.support.waiting import wait_until
 
 DEADLINE = 90.0  # seconds for work to resume
+STUCK = 30.0  # seconds without the end of any job, after which the rest is stuck
 
 LIVE = "status in ('pending', 'claimed', 'running')"
 
@@ -100,13 +102,13 @@ class Story:
         self.outcomes.append(outcome)
         return outcome
 
-    def enqueue(self, job_type: str, **data: Any) -> str:
+    def enqueue(self, job_type: str, *, key: str | None = None, **data: Any) -> str:
         """Enqueue a job with the highest priority; returns its id."""
         self._probes += 1
         data["token"] = f"probe-{self._probes}"
         asked = self._log.ask("enqueue", tokens=[data["token"]])
-        sql = "select howdah.enqueue(%s, %s::jsonb, 1000, p_max_attempts => 50)::text"
-        id = self.value(sql, job_type, json.dumps(data))
+        sql = "select howdah.enqueue(%s, %s::jsonb, 1000, p_max_attempts => 50, p_key => %s)::text"
+        id = self.value(sql, job_type, json.dumps(data), key)
         self._log.answer(asked, OK)
         return id
 
@@ -152,14 +154,22 @@ class Story:
     def drain(self) -> StoryResult:
         """Stop the producers, wait until all jobs have ended, stop all; returns the result."""
         self.fleet.stop_producing()
-        self.wait(
-            "no live job is left", f"select not exists (select from howdah.jobs where {LIVE})"
-        )
+        self._wait_for_the_last_jobs()
         self.fleet.assert_all_alive()
         self.fleet.stop()
         return StoryResult(
             read(self.fleet.folder, self._faults), move_log.read(self.dsn), lease=LEASE
         )
+
+    def _wait_for_the_last_jobs(self) -> None:
+        """Wait until no job is live. Where the rest is stuck, return too: the checker finds it."""
+        changed_at, live = time.monotonic(), -1
+        while live and time.monotonic() < changed_at + STUCK:
+            time.sleep(0.05)
+            self.fleet.assert_all_alive()
+            now = self.value(f"select count(*) from howdah.jobs where {LIVE}")
+            if now != live:
+                changed_at, live = time.monotonic(), now
 
     def finish(self) -> StoryResult:
         """Drain, and fail if the checker finds a broken promise."""
@@ -187,6 +197,7 @@ def story(
     primary.value(f"create database {database}")
     _install(primary.dsn(database))
     move_log.install(primary.dsn(database))
+    set_first_rules(primary.dsn(database))
     with Proxy(*(server.port for server in servers)) as proxy:
         direct = primary.dsn(database, [server.port for server in servers])
         fleet = Fleet(folder, primary.dsn(database, proxy.ports), direct, seed)

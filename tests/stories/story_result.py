@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from tests.stories.admit.at_work import AtWork, at_work
 from tests.stories.history import History
-from tests.stories.move_log import Move, MoveLog
-
-HELD = frozenset({"claimed", "running"})
-FINISHED = frozenset({"completed", "failed", "cancelled"})
+from tests.stories.move_log import FINISHED, HELD, Move, MoveLog
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,11 @@ class StoryResult:
     def endings(self) -> list[Move]:
         """The moves that ended an attempt, finally or for another attempt."""
         return [move for move in self.moves if _ends_attempt(move)]
+
+    @cached_property
+    def at_work(self) -> list[AtWork]:
+        """The attempts that handlers ran, as long as they had their lease."""
+        return at_work(self.history, self.move_log)
 
     @cached_property
     def taken(self) -> list[Move]:

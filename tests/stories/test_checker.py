@@ -1,6 +1,7 @@
 """The checker finds nothing in the real engine, and finds each broken promise.
 
-Each file of broken/ replaces one function of the engine by a naive version.
+Each file of broken/ replaces one function of the engine by a naive version. The cases of keys,
+limits and rates that need more than one story are in test_admission_checks.py.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.admit.broken import broken_function
 from tests.stories.checker import PROMISES, check
-from tests.stories.history import ROLLED_BACK, History
+from tests.stories.history import EXISTED, ROLLED_BACK, History
 from tests.stories.move_log import RowVersion
 from tests.stories.scripted_story import play
 from tests.stories.story_result import StoryResult
@@ -38,10 +40,29 @@ BROKEN_PROMISE = {
 }
 
 
+# those of tests/admit/broken.py
+BROKEN_ADMISSION = {
+    "a job with a key joins the line at once": {
+        "no_job_with_a_limit_begins_unadmitted",
+        "jobs_of_an_ordered_key_run_one_after_the_other",
+    },
+    "a key ignores its number of slots": {
+        "no_key_has_more_at_work_than_allowed",
+        "jobs_of_an_ordered_key_run_one_after_the_other",
+    },
+    "a limit ignores its number of slots": {"no_limit_has_more_at_work_than_allowed"},
+    "a limit ignores its rate": {"no_window_has_more_starts_than_its_rate_allows"},
+    "an ordered key takes the newest": {"jobs_of_an_ordered_key_run_in_the_order_of_enqueueing"},
+    "nobody asks who has a unique key": {"a_unique_key_has_one_live_job"},
+    "an expired job is claimed": {"no_attempt_begins_after_its_job_expired"},
+    "an end hands nothing over": {"every_job_ends"},
+}
+
+
 def test_the_real_engine_keeps_every_promise(dsn: str, tmp_path: Path) -> None:
     result = play(dsn, tmp_path)
     assert check(result) == []
-    assert len(result.move_log.jobs) == 13, "the story was played to its end"
+    assert len(result.move_log.jobs) == 26, "the story was played to its end"
 
 
 @pytest.mark.parametrize("variant", sorted(path.stem for path in BROKEN.glob("*.sql")))
@@ -50,6 +71,14 @@ def test_a_broken_engine_is_reported(variant: str, dsn: str, tmp_path: Path) -> 
         connection.execute((BROKEN / f"{variant}.sql").read_bytes())
     findings = check(play(dsn, tmp_path))
     assert BROKEN_PROMISE[variant] in {finding.partition(":")[0] for finding in findings}, findings
+
+
+@pytest.mark.parametrize("what", BROKEN_ADMISSION)
+def test_an_engine_that_admits_wrongly_is_reported(what: str, dsn: str, tmp_path: Path) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(broken_function(what).encode())
+    findings = check(play(dsn, tmp_path))
+    assert BROKEN_ADMISSION[what] <= {finding.partition(":")[0] for finding in findings}, findings
 
 
 # ── promises that no replaced function breaks: a good result with one false record ──
@@ -108,6 +137,15 @@ def test_a_better_job_left_waiting_is_reported(result: StoryResult) -> None:
     waited = replace(result, move_log=replace(result.move_log, moves=moves))
     broken = broken_promises(waited, replace(result.history, faults=[]))
     assert "no_better_job_was_left_waiting" in broken
+
+
+def test_a_job_added_beside_the_one_that_existed_is_reported(result: StoryResult) -> None:
+    existed = [
+        replace(enqueued, how=EXISTED, holder="another") if enqueued.token == "kept-0" else enqueued
+        for enqueued in result.history.enqueued
+    ]
+    broken = broken_promises(result, replace(result.history, enqueued=existed))
+    assert broken == {"an_enqueue_that_met_its_job_adds_none"}
 
 
 def test_every_promise_is_broken_by_a_test() -> None:

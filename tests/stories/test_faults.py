@@ -15,6 +15,7 @@ import pytest
 from tests.stories.faults import (
     clocks,
     deadlock,
+    deploy,
     freeze,
     kill,
     limits,
@@ -33,7 +34,12 @@ Inject = Callable[[Story], Fault]
 
 # Each list is injected into one fleet. `make test` runs QUICK, `make test-ha` runs both.
 QUICK: dict[str, list[Inject]] = {
-    "processes": [kill.kill_worker, kill.kill_upkeep, freeze.freeze_worker],
+    "processes": [
+        kill.kill_worker,
+        kill.kill_upkeep,
+        freeze.freeze_worker,
+        deploy.deploy_and_go_back,
+    ],
     "server and network": [
         terminate.terminate_backends,
         restart.restart_server,

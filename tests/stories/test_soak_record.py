@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.stories.soak.record import RECORDS, SoakRecord, newest, of_faults
+from tests.stories.soak.record import RECORDS, AdmissionRecord, SoakRecord, newest, of_faults
 from tests.stories.story import FaultOutcome
+from tools.write_reliability import table
 
 
 def outcome(name: str, under_way: int, resumed: float) -> FaultOutcome:
@@ -34,3 +35,17 @@ def test_the_kept_record_has_every_fault_and_no_broken_promise() -> None:
     assert record.findings == []
     assert (record.lost, record.settled_twice) == (0, 0)
     assert min(fault.injected for fault in record.faults) >= 1
+
+
+def test_the_page_names_the_promises_of_keys_and_limits_where_the_record_shows_them() -> None:
+    record, path = newest()
+    older = msgspec.structs.replace(record, admission=None)
+    assert "ordered key" not in table(older, path)
+    shown = AdmissionRecord(
+        limited=9001, ordered=2002, rated=303, rule_versions=44, existed=55, expired=6
+    )
+    finding = "jobs_of_an_ordered_key_run_one_after_the_other: two at once"
+    newer = msgspec.structs.replace(record, admission=shown, findings=[finding])
+    text = table(newer, path)
+    assert "9,001 jobs had a key or a limit, 2,002 of them an ordered key" in text
+    assert "More at work than a rule allows: 0. Out of order: 1." in text

@@ -1,4 +1,4 @@
-"""Fleet: the processes of a story: workers, producers and an inspector.
+"""Fleet: the processes of a story: workers, producers, an inspector and an operator.
 
 A worker is `howdah worker`, as a user runs it. No process may exit by itself, also if the database
 fails. A process that a fault killed is replaced, as a supervisor does.
@@ -33,6 +33,7 @@ class Fleet:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.producers: list[subprocess.Popen[bytes]] = []
         self.inspectors: list[subprocess.Popen[bytes]] = []
+        self.operators: list[subprocess.Popen[bytes]] = []
         self.killed: set[int] = set()
 
     def start(self, *, workers: int, producers: int, per_second: float) -> None:
@@ -41,10 +42,11 @@ class Fleet:
         for _ in range(producers):
             self.add_producer(per_second)
         self.add_inspector()
+        self.add_operator()
 
     def add_worker(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
         arguments = [
-            *("-m", "howdah", "worker", "tests.stories.jobs:queue", "--log-level", "info"),
+            *("-m", "howdah", "worker", "tests.stories.limited_jobs:queue", "--log-level", "info"),
             *("--concurrency", "20", "--silent-after", f"{LEASE}s"),
             *("--stale-after", f"{FOREIGN_LEASE}s", "--grace", "5s", *options),
         ]
@@ -62,12 +64,24 @@ class Fleet:
         arguments = ["-m", "tests.stories.inspector", "inspector", self._next()]
         self.inspectors.append(self._spawn(arguments, self._direct_dsn, {}))
 
+    def add_operator(self) -> None:
+        arguments = ["-m", "tests.stories.operator", "operator", self._next()]
+        self.operators.append(self._spawn(arguments, self._direct_dsn, {}))
+
+    @property
+    def _groups(self) -> tuple[list[subprocess.Popen[bytes]], ...]:
+        return self.producers, self.operators, self.inspectors, self.workers
+
+    @property
+    def _all(self) -> list[subprocess.Popen[bytes]]:
+        return [process for group in self._groups for process in group]
+
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """End a process with SIGKILL."""
         self.killed.add(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        for group in (self.workers, self.producers, self.inspectors):
+        for group in self._groups:
             if process in group:
                 group.remove(process)
 
@@ -77,7 +91,7 @@ class Fleet:
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)
         assert code == 0, f"{process.args!r} ended with {code}:\n{self.log_tail(process)}"
-        for group in (self.workers, self.producers, self.inspectors):
+        for group in self._groups:
             if process in group:
                 group.remove(process)
 
@@ -104,7 +118,7 @@ class Fleet:
 
     def assert_all_alive(self) -> None:
         """Fail if a process has ended that no fault killed."""
-        for process in (*self.workers, *self.producers, *self.inspectors):
+        for process in self._all:
             code = process.poll()
             assert code is None, f"{process.args!r} ended with {code}:\n{self.log_tail(process)}"
 
@@ -113,11 +127,11 @@ class Fleet:
             self.stop_process(process)
 
     def stop(self) -> None:
-        for process in [*self.producers, *self.inspectors, *self.workers]:
+        for process in self._all:
             self.stop_process(process)
 
     def kill_all(self) -> None:
-        for process in [*self.producers, *self.inspectors, *self.workers]:
+        for process in self._all:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
                 process.kill()

@@ -37,6 +37,10 @@ SETTINGS = {
     "wal_retrieve_retry_interval": "200ms",
     "logging_collector": "off",
 }
+# a fault sets other values for the database
+NO_TIMEOUTS = " ".join(
+    f"-c {name}_timeout=0" for name in ("statement", "lock", "idle_in_transaction_session")
+)
 # The shell ends, so the server is not a child of this process.
 DETACHED = 'log="$1"; shift; "$@" >>"$log" 2>&1 & echo $!'
 
@@ -145,7 +149,11 @@ class PgServer:
     def connect(self, database: str = DATABASE) -> psycopg.Connection[Any]:
         """Connect as the test itself: faults spare this connection."""
         return psycopg.connect(
-            self.dsn(database), autocommit=True, connect_timeout=5, application_name="story"
+            self.dsn(database),
+            autocommit=True,
+            connect_timeout=5,
+            application_name="story",
+            options=NO_TIMEOUTS,
         )
 
     def value(self, sql: str, *args: object, database: str = DATABASE) -> Any:

@@ -44,11 +44,9 @@ def _set_timeout(setting: str, value: str, *, locked: bool) -> Callable[[Story],
 @contextmanager
 def _locked_table(story: Story) -> Generator[None]:
     """Lock the table, so that statements wait and time out."""
-    with story.server.connect(story.database) as session:
-        session.execute("set statement_timeout = 0; set lock_timeout = 0")
-        with session.transaction():
-            session.execute("lock table howdah.jobs in share row exclusive mode")
-            yield
+    with story.server.connect(story.database) as session, session.transaction():
+        session.execute("lock table howdah.jobs in share row exclusive mode")
+        yield
 
 
 statement_timeout = _set_timeout("statement_timeout", "20ms", locked=True)

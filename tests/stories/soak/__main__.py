@@ -13,7 +13,14 @@ from pathlib import Path
 from bench.machine import commit, machine
 from tests.stories.checker import check
 from tests.stories.soak.fault_registry import available_faults
-from tests.stories.soak.record import RECORDS, SoakRecord, counts, keep, of_faults
+from tests.stories.soak.record import (
+    RECORDS,
+    SoakRecord,
+    admission_counts,
+    counts,
+    keep,
+    of_faults,
+)
 from tests.stories.soak.servers import run_servers
 from tests.stories.story import FaultOutcome, Story, new_seed, story
 from tests.stories.story_result import StoryResult
@@ -99,6 +106,7 @@ def _record(
         findings=findings,
         faults=of_faults(outcomes),
         left_out={} if refusal is None else {"disk full": refusal},
+        admission=admission_counts(result),
         **counts(result, findings),
     )
 

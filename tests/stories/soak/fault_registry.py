@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tests.stories.faults import (
     clocks,
     deadlock,
+    deploy,
     failover,
     freeze,
     full_disk,
@@ -50,6 +51,7 @@ def available_faults(servers: SoakServers) -> dict[str, list[Inject]]:
         "lock_timeout": [limits.lock_timeout],
         "idle_in_transaction": [limits.idle_in_transaction],
         "deadlocks": [deadlock.deadlocks],
+        "deploy_and_go_back": [deploy.deploy_and_go_back],
         "fail_over": [failover.fail_over, failover.come_back],
     }
     if servers.refusal is None:

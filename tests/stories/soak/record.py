@@ -9,6 +9,8 @@ from statistics import median
 
 import msgspec
 
+from tests.stories.admit.rates import starts_under_a_rate
+from tests.stories.history import EXISTED
 from tests.stories.story import FaultOutcome
 from tests.stories.story_result import StoryResult
 
@@ -28,6 +30,17 @@ class FaultRecord(msgspec.Struct, frozen=True, kw_only=True):
     resumed_worst: float
     caught_up: float  # until every job enqueued before was done: the median
     caught_up_worst: float
+
+
+class AdmissionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Jobs that had to wait for something, and what happened to their rules meanwhile."""
+
+    limited: int  # jobs with a key or a limit
+    ordered: int  # of these, jobs of an ordered key
+    rated: int  # attempts that started under a rate
+    rule_versions: int
+    existed: int  # enqueues that met the job with their unique key
+    expired: int
 
 
 class SoakRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +63,7 @@ class SoakRecord(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[str]  # every broken promise, in the checker's words
     faults: list[FaultRecord]
     left_out: dict[str, str]  # faults that could not be injected here, and why
+    admission: AdmissionRecord | None = None  # None: a record from before there were keys
 
 
 def of_faults(outcomes: Sequence[tuple[str, FaultOutcome]]) -> list[FaultRecord]:
@@ -89,6 +103,27 @@ def counts(result: StoryResult, findings: Sequence[str]) -> dict[str, int]:
         "lost": broken["acknowledged_enqueues_are_kept"],
         "settled_twice": broken["an_attempt_ends_once"],
     }
+
+
+def admission_counts(result: StoryResult) -> AdmissionRecord:
+    """Count what the story has shown of keys, limits, rates, unique keys and expiry."""
+    jobs, log = result.move_log.jobs, result.move_log.admission
+    return AdmissionRecord(
+        limited=len(log.admissions),
+        ordered=sum(
+            1 for id in log.admissions if jobs[id]["key"] and jobs[id]["job_type"] in log.ordered
+        ),
+        rated=sum(len(starts) for starts in starts_under_a_rate(result).values()),
+        rule_versions=sum(
+            len(versions.rules) - 1 for versions in (*log.types.values(), *log.limits.values())
+        ),
+        existed=sum(1 for enqueued in result.history.enqueued if enqueued.how == EXISTED),
+        expired=sum(
+            1
+            for job in jobs.values()
+            if job["status"] == "cancelled" and (job["last_error"] or "").startswith("expired:")
+        ),
+    )
 
 
 def keep(record: SoakRecord, folder: Path) -> Path:

@@ -32,5 +32,6 @@ create table howdah.limits (
 create table howdah.rate_states (
     limited_by  text  collate "C" primary key,  -- as in jobs
     used_until  timestamptz  not null,   -- the time up to which jobs that started have used up the rate
+    each        interval     not null,   -- the time per start at the last look
     in_line     int          not null    -- how many admitted jobs had not started at the last look
 ) with (fillfactor = 50);

@@ -6,6 +6,7 @@
 -- A rate is used up to `used_until`. Each start moves that time on by the time per start, as in GCRA. A job starts when it is
 -- claimed, and that may be long after it was admitted. So the jobs that were in line at the last look and have left it count as started,
 -- all of them at the latest claimed_at that is known; and the jobs that are in line now have their part of the burst reserved.
+-- After a change of the rate, as many starts as before are used up.
 --
 --   p_limited_by  as in jobs: the name of the limit, with ':' and the key if it is per key
 --   p_claimed_at  the latest claimed_at of the jobs that have left since the last look; null: not known
@@ -62,6 +63,11 @@ begin
         from (select j.worker_id, j.claimed_at from howdah.jobs_live as j
               where j.limited_by = p_limited_by and j.limited_by is not null
                 and j.admission = 'admitted' and j.admission is not null) as h;
+        if v_state.each <> v_each and v_state.used_until > v_now then
+            -- the rate was changed: as many starts stay used up, but no more than a burst
+            v_state.used_until := v_now + v_each * least(
+                extract(epoch from v_state.used_until - v_now) / extract(epoch from v_state.each), v_limit.burst)::float8;
+        end if;
         v_state.used_until := coalesce(v_state.used_until, '2000-01-01Z');  -- finite: PostgreSQL 14 to 16 have no infinite intervals
         if v_state.in_line > v_in_line then
             v_state.used_until :=
@@ -104,10 +110,11 @@ begin
        or (v_in_line + admitted = 0 and v_state.used_until <= v_now) then  -- as if it had never been used
         delete from howdah.rate_states as s where s.limited_by = p_limited_by;
     else
-        insert into howdah.rate_states as s (limited_by, used_until, in_line)
-        values (p_limited_by, v_state.used_until, v_in_line + admitted)
-        on conflict (limited_by) do update set used_until = excluded.used_until, in_line = excluded.in_line
-        where (s.used_until, s.in_line) is distinct from (excluded.used_until, excluded.in_line);
+        insert into howdah.rate_states as s (limited_by, used_until, each, in_line)
+        values (p_limited_by, v_state.used_until, v_each, v_in_line + admitted)
+        on conflict (limited_by) do update
+        set used_until = excluded.used_until, each = excluded.each, in_line = excluded.in_line
+        where (s.used_until, s.each, s.in_line) is distinct from (excluded.used_until, excluded.each, excluded.in_line);
     end if;
 
     if (select true from howdah.jobs_live as j

@@ -301,9 +301,11 @@ async def test_a_limit_whose_slots_are_held_by_nobody_at_work_is_reported(db: Da
     )
     assert check.sentence.endswith("; 1 job waits.")
     assert "pause the types" in check.advice
-    db.execute("select howdah.pause('unknown')")
+    db.execute("select howdah.set_limit('api', 2)")
     db.admit_all()
     db.claim("mail")
+    db.enqueue("mail")
+    db.clock.advance(2 * MINUTE)
     assert (await examine(db))["limits"].level is Level.FINE, "a job is at work"
 
 

@@ -71,7 +71,18 @@ async def test_the_jobs_of_a_limit_come_with_the_answer(
     assert calls.brought > 0
 
 
-async def test_plain_and_ordered_jobs_never_need_the_call(
+async def test_a_worker_that_has_not_just_seen_the_line_claims_from_it(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(monkeypatch)
+    monkeypatch.setattr("howdah.claim.loop.LOOK_AGAIN", 0.0)
+    queue.limit("api", at_once=5)
+    ran, _ = await drain(queue, limit="api")
+    assert sorted(ran) == list(range(JOBS))
+    assert calls.brought == 0
+
+
+async def test_plain_jobs_never_need_the_call(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = Calls(monkeypatch)

@@ -17,13 +17,15 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
+from functools import partial
 from typing import assert_never
 from uuid import UUID
 
 from howdah.errors import HowdahError
 from howdah.growing_pause import GrowingPause
 from howdah.in_hand import InHand, LeaseKey, Running
+from howdah.job import Claim
 from howdah.outcomes import (
     Cancel,
     Complete,
@@ -52,6 +54,8 @@ SHORT = 100  # characters of a result in the log
 
 Refused = MutableMapping[LeaseKey, str]  # why an event of an attempt could not be stored
 OnSettled = Callable[[Verb, Sequence[Ending], dict[UUID, State | None], float], None]
+CompleteAndClaim = Callable[[], Awaitable[tuple[set[UUID], list[Claim]]]]
+ClaimAlong = Callable[[int, CompleteAndClaim], Awaitable[set[UUID] | None]]
 
 
 def verb_for(outcome: Outcome) -> Verb:
@@ -101,6 +105,7 @@ class Settler:
         release_unanswered: Callable[[], None],
         on_settled: Sequence[OnSettled] = (),
         *,
+        slotted: Collection[str] = (),
         log_jobs: bool = False,
     ) -> None:
         self._store = store
@@ -109,6 +114,9 @@ class Settler:
         self._flush_reports = flush_reports  # returns which events were refused
         self._release_unanswered = release_unanswered  # a release got no answer: find its jobs
         self._on_settled = on_settled  # called with every batch that was written
+        self._slotted = slotted  # job types of which others wait for the end of these
+        # sends a batch whose answer has so many claims at most; None: it did not send it
+        self.claim_along: ClaimAlong | None = None
         self._log_jobs = log_jobs  # whether to log every end, also a good one
         self.settled: int = 0
         self.stale: int = 0
@@ -247,7 +255,7 @@ class Settler:
         outcomes = [ending.outcome for ending in endings]
         if verb is Verb.COMPLETE:
             results = [o.result for o in outcomes if isinstance(o, Complete)]
-            moved = await store_settle.complete(store, worker_id, endings, results)
+            moved = await self._complete(endings, results)
         elif verb is Verb.RETRY:
             retries = [o for o in outcomes if isinstance(o, Retry)]
             return dict(
@@ -287,6 +295,23 @@ class Settler:
             delays = [o.after if isinstance(o, Snooze) else None for o in outcomes]
             moved = await store_settle.release(store, worker_id, endings, delays)
         return dict.fromkeys(moved)
+
+    async def _complete(
+        self, endings: Sequence[Ending], results: Sequence[str | None]
+    ) -> set[UUID]:
+        """Complete; where jobs wait for these, the call also claims those that get their slots."""
+        store, worker_id, slotted = self._store, self._worker_id, self._slotted
+        if (
+            slotted
+            and self.claim_along is not None
+            and any(ending.claim.job_type in slotted for ending in endings)
+        ):
+            both = partial(
+                store_settle.complete_and_claim, store, worker_id, endings, results, sorted(slotted)
+            )
+            if (moved := await self.claim_along(len(endings), both)) is not None:
+                return moved
+        return await store_settle.complete(store, worker_id, endings, results)
 
     def _tell(
         self,

@@ -65,6 +65,16 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
             return []
         return [name for name in self.job_types if self.handlers[name].run == "thread"]
 
+    @property
+    def slotted_types(self) -> frozenset[str]:
+        """The types whose jobs wait for a slot of a key or a limit, in no fixed order."""
+        rules = {name: handler.rules.keys for name, handler in self.handlers.items()}
+        return frozenset(
+            name
+            for name, rule in rules.items()
+            if not rule.ordered and (rule.key is not None or rule.limit is not None)
+        )
+
 
 class WorkerParts:
     """The parts of one running worker. Must be built in its event loop."""
@@ -103,6 +113,7 @@ class WorkerParts:
             self.flusher.flush,
             self._release_unanswered,
             self._on_settled(),
+            slotted=options.slotted_types,
             log_jobs=options.log_jobs,
         )
         self.heartbeat: Heartbeat = Heartbeat(
@@ -131,6 +142,7 @@ class WorkerParts:
             on_change=self.flusher.check_leases,
             on_due=self.upkeep.received,
         )
+        self.settler.claim_along = self.claim_loop.claim_along
         self.leaving: bool = False
 
     def _on_settled(self) -> Sequence[OnSettled]:

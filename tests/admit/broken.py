@@ -49,7 +49,7 @@ BROKEN = {
     ),
     "an end hands nothing over": (
         "55_finish/finish.sql",
-        r"perform howdah\.hand_over\(v_slots\)",
+        r"v_claimed := howdah\.hand_over\(v_slots, p_worker_id, p_claims\)",
         "null",
     ),
     "an arrival requests no look": (

@@ -197,9 +197,16 @@ class Stress:
             by_verb.setdefault(verb, []).append(claim)
         for verb, batch in by_verb.items():
             moved: set[object] = set()
+            more: list[Claimed] = []
             with suppress(*EXPECTED):  # such a job is recovered later
-                moved = VERBS[verb](session, batch)
+                if verb == "complete" and chance.random() < 0.5:
+                    stale, more = session.complete_and_claim(batch, *RULES)
+                    moved |= {claim.id for claim in batch} - stale
+                else:
+                    moved = VERBS[verb](session, batch)
             self.history.lost |= {claim.id for claim in batch} - set(moved)
+            if more:
+                self._end(session, chance, more)
 
     def _meddle(self, session: Session, chance: random.Random, _: int) -> None:
         while not self._produced.is_set():

@@ -41,6 +41,21 @@ def test_the_end_of_a_job_hands_its_slot_to_the_next(db: Database) -> None:
     assert db.value("select count(*) from admission_requests") == 0
 
 
+def test_a_look_takes_all_requests_for_its_keys(db: Database) -> None:
+    for key in "abcd":
+        db.enqueue("mail", key=key)
+    db.execute("delete from admission_requests")
+    db.execute(
+        "insert into admission_requests (kind, job_type, name) "
+        "select 'key', 'mail', chr(97 + n / 50) from generate_series(0, 199) as n"
+    )
+    (look,) = db.rows("select * from howdah.admit(p_limit => 10)")
+    assert (look["requests"], look["admitted"]) == (10, 1)
+    assert look["next_look"] == timedelta(0), "there are more"
+    assert db.column("select distinct name from admission_requests order by 1") == ["b", "c", "d"]
+    assert db.admit() == 3
+
+
 @pytest.mark.parametrize("ends", ["complete", "fail", "cancel", "cancel by its worker", "retry"])
 def test_every_end_frees_the_slot(db: Database, ends: str) -> None:
     first = db.enqueue("mail", key="a", max_attempts=1)

@@ -16,6 +16,7 @@ import pytest
 from tests.admit.broken import break_engine
 from tests.races.interleaving import Script, Step, commit, orders, rollback, run
 from tests.support import Claimed, Database, Session
+from tests.support.database import claims_of
 from tests.support.databases import Databases
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -62,6 +63,7 @@ Write = Callable[[Session, Start], object]
 
 SETTLE: dict[str, Write] = {
     "complete": lambda s, on: s.complete(on.held[:1]),
+    "complete and claim": lambda s, on: s.complete_and_claim(on.held[:1], "mail"),
     "cancel": lambda s, on: s.cancel(on.held[0].id),
     "retry": lambda s, on: s.retry(on.held[:1]),
     "plain complete": lambda s, on: s.plain(
@@ -147,7 +149,12 @@ class Race:
             ]
         )
         left = db.column("select id from jobs_live order by arrival")
-        ran: list[UUID] = []
+        claims = claims_of(
+            db.rows("select * from jobs_live where worker_id is not null order by arrival")
+        )
+        ran = [claim.id for claim in claims]
+        if claims:
+            db.complete(claims)
         while True:
             db.admit_all()
             self._check_slots()
@@ -206,7 +213,7 @@ def test_two_ends_and_two_arrivals(database: Database, rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("settle", ["complete", "plain complete"])
+@pytest.mark.parametrize("settle", ["complete", "complete and claim", "plain complete"])
 def test_an_end_an_arrival_and_a_look(database: Database, rule: str, settle: str) -> None:
     race = Race(database, RULES[rule])
     race.check(RULES[rule].slots, 0, [(SETTLE[settle], True), (enqueue, True), (admit, True)])

@@ -56,6 +56,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "register_job_types(text,jsonb,text)": _worker,
     "touch_job_types(text[])": _worker,
     "complete(text,uuid[],integer[],jsonb[],interval[])": _worker,
+    "complete_and_claim(text,uuid[],integer[],jsonb[],interval[],text[])": _worker,
     "fail(text,uuid[],integer[],text[],text[],interval[])": _worker,
     "retry(text,uuid[],integer[],text[],interval[],text[],interval[])": _worker,
     "release(text,uuid[],integer[],interval[])": _worker,
@@ -137,7 +138,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "clock()": {PRODUCER, WORKER, OBSERVER},
     "option(text)": {PRODUCER, WORKER, OBSERVER},
     # internal to the settling verbs, without a check of the lease
-    "finish(text,text,uuid[],integer[],text[],text[],jsonb[],interval[],boolean,boolean)": _no_role,
+    "finish(text,text,uuid[],integer[],text[],text[],jsonb[],interval[],boolean,boolean"
+    ",text[])": _no_role,
     # internal to claim
     "peek_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
     "lock_best(integer,howdah.line_range[],timestamp with time zone)": _no_role,
@@ -158,7 +160,9 @@ FUNCTIONS: dict[str, set[str]] = {
     # internal to recover
     "enter_held(text[],interval)": _no_role,
     # internal to the settling verbs, to enqueue and to admit
-    "hand_over(howdah.freed_slot[])": _no_role,
+    "hand_over(howdah.freed_slot[],text,text[])": _no_role,
+    "may_claim(text[],text,text,timestamp with time zone,timestamp with time zone"
+    ",timestamp with time zone)": _worker,
     "enqueue_limited(text,jsonb,integer,timestamp with time zone,integer,uuid,text,text"
     ",boolean,timestamp with time zone,text,text)": _no_role,
     "limit_new(uuid[])": _no_role,

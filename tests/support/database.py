@@ -241,6 +241,21 @@ class Session:
             [ran] * len(claims),
         )
 
+    def complete_and_claim(
+        self, claims: Claims, *job_types: str
+    ) -> tuple[set[UUID], list[Claimed]]:
+        """Complete, and claim what gets the slots; returns the stale ids, and the claims."""
+        rows = self.rows(
+            "select * from howdah.complete_and_claim("
+            "%s, %s::uuid[], %s::int[], null, null, %s::text[])",
+            claims[0].worker_id,
+            [claim.id for claim in claims],
+            [claim.attempts for claim in claims],
+            list(job_types),
+        )
+        stale = {row["id"] for row in rows if row["status"] is None}
+        return stale, claims_of([row for row in rows if row["status"] is not None])
+
     def fail(
         self, claims: Claims, error: str | None = "it broke", traceback: str | None = None
     ) -> set[UUID]:

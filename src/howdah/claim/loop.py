@@ -15,6 +15,7 @@ when slots are few.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
@@ -35,6 +36,7 @@ from howdah.outcomes import Ending, Release
 from howdah.run.executor import Attempt, Executor
 from howdah.run.measures import Measures
 from howdah.safe_logging import log_named
+from howdah.settle import CompleteAndClaim
 from howdah.store import Store
 from howdah.store.errors import transient
 from howdah.store.wakeup import Wakeup
@@ -42,6 +44,7 @@ from howdah.store.wakeup import Wakeup
 _log = log_named("howdah.worker")
 
 LAST_CLAIM = 5.0  # seconds to wait for a claim that is under way when the worker stops
+LOOK_AGAIN = 0.04  # seconds after which a line that was empty may have jobs of other types
 RESCAN_WAIT = 0.5  # seconds at most between two claims while a rescan is still to come
 
 
@@ -128,6 +131,14 @@ class ClaimLoop:
         self.idle: asyncio.Event = asyncio.Event()  # nothing is left that could be done now
         self._idle_wanted = False  # whether `until_idle` waits
         self._scanned_since = False  # whether a claim of every type began since then
+        self._waits = False  # whether the loop waits for jobs
+        self._asked = 0  # how many jobs the claim that is under way has asked for
+        self._empty_at = (
+            -math.inf
+        )  # when a claim of all types emptied the line; it has not filled since
+        self._along = 0  # how many jobs may come with the answer to endings
+        self._along_ended = asyncio.Event()
+        self._along_ended.set()
         self._checking_age = False  # whether the age of buffered jobs is checked again and again
         in_hand.ready.extend(group.buffer for group in self._groups)
         in_hand.on_room = self.start_ready
@@ -199,6 +210,7 @@ class ClaimLoop:
                 if self._unacknowledged.due_in() == 0:
                     for group in self._groups:
                         await group.rescan.ended()  # its jobs would look unknown
+                    await self._along_ended.wait()
                     await self._unacknowledged.release_unknown()
                 if not groups:
                     continue
@@ -218,14 +230,19 @@ class ClaimLoop:
                 await asyncio.sleep(0)  # the jobs that it was woken for begin before all else
             if enough or self._may_claim_left_out():
                 only = []
+                self._empty_at = -math.inf
                 await self._wakeup.claimed_in_full()
             else:
                 for group in groups:
                     group.rescan.start_if_due(idle=True)
                 if not only:
                     await self._notice_idle(found, written_before)
+                if not only:
+                    self._empty_at = time.monotonic()
+                self._waits = True
                 # while a rescan is still to come, a long poll is too long
                 only = await self._wakeup.wait(None if self._rescans_found_nothing else RESCAN_WAIT)
+                self._waits = False
 
     async def _wait_for_room(self) -> None:
         self._room.clear()
@@ -260,9 +277,15 @@ class ClaimLoop:
                 self._left_out.add(group)
                 continue
             group.rescan.start_if_due(idle=False)
-            claims, took = await self._send(
-                partial(claim, self._store, self._worker_id, want, group.line, group.among(only))
-            )
+            self._asked = want
+            try:
+                claims, took = await self._send(
+                    partial(
+                        claim, self._store, self._worker_id, want, group.line, group.among(only)
+                    )
+                )
+            finally:
+                self._asked = 0
             if took is not None:
                 group.buffer.claimed(took)
             if not only:
@@ -285,6 +308,41 @@ class ClaimLoop:
             partial(claim_rescan, self._store, self._worker_id, jobs, group.line)
         )
         return claims
+
+    async def claim_along(self, jobs: int, send: CompleteAndClaim) -> set[UUID] | None:
+        """Send endings whose answer has so many claims at most; returns what moved; None: not sent.
+
+        These jobs go before those in line. So this is only done for a moment after the loop has
+        found the line empty. Then the loop has to look again.
+        """
+        (group, *others), in_hand, sent = self._groups, self._in_hand, time.monotonic()
+        if self._waits and sent >= self._empty_at + LOOK_AGAIN / 2:
+            self.wake()
+        if (
+            sent >= self._empty_at + LOOK_AGAIN
+            or others
+            or not in_hand.claiming
+            or jobs > self._want(group) - self._asked
+            or self._unacknowledged.due_in() == 0
+        ):
+            return None
+        self._along = jobs
+        self._along_ended.clear()
+        try:
+            moved, claims = await send()
+        except HowdahError as refused:
+            self._unacknowledged.suspect()
+            if transient(refused):
+                raise
+            return None
+        finally:
+            self._along = 0
+            self._along_ended.set()
+        if time.monotonic() - sent > self._silent_after:
+            self._unacknowledged.suspect()
+        else:
+            self._take(claims)
+        return moved
 
     async def _send(
         self, send: Callable[[], Awaitable[list[Claim]]]
@@ -373,7 +431,7 @@ class ClaimLoop:
 
     def _want(self, group: _TypeGroup) -> int:
         """How many jobs to claim now: none while too many endings wait to be written."""
-        return 0 if self._in_hand.backlogged else group.buffer.wanted(group.free())
+        return 0 if self._in_hand.backlogged else group.buffer.wanted(group.free() - self._along)
 
     def _wanted(self) -> bool:
         return any(self._want(group) for group in self._groups)

@@ -16,18 +16,18 @@ from howdah.job import Claim, Job
 from howdah.store.rows import JOB_COLUMNS, job_from
 from howdah.store.store import Store
 
-_CLAIM_COLUMNS = """
+CLAIM_COLUMNS = """
     id, job_type, priority, data, attempts, max_attempts, date_part('epoch', ready_at),
     date_part('epoch', created_at), date_part('epoch', claimed_at)
 """
 _CLAIM = f"""
-    select {_CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
+    select {CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim($1, $2, $3, $4, $5, $6, $7, $8)
 """  # noqa: S608 - nothing but the column list is put in
-_CLAIM_TRACED = _CLAIM.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
+_CLAIM_TRACED = _CLAIM.replace(CLAIM_COLUMNS, f"{CLAIM_COLUMNS}, trace")
 _CLAIM_NEXT = f"""
-    select {_CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim_next($1, $2, $3, $4, $5, $6)
+    select {CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim_next($1, $2, $3, $4, $5, $6)
 """  # noqa: S608
-_CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace(_CLAIM_COLUMNS, f"{_CLAIM_COLUMNS}, trace")
+_CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace(CLAIM_COLUMNS, f"{CLAIM_COLUMNS}, trace")
 
 
 class ScanRanges(NamedTuple):

@@ -13,9 +13,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from howdah.job import Lease
+from howdah.job import Claim, Lease
 from howdah.outcomes import Ending
 from howdah.states import State, Verb
+from howdah.store.claim import CLAIM_COLUMNS
 from howdah.store.store import Store, fetch_ids
 
 
@@ -42,6 +43,30 @@ async def complete(
     given = list(results) if any(results) else None
     moved = await store.fetchval(_COMPLETE, worker_id, ids, attempts, given, ran)
     return set(ids if moved is None else moved)
+
+
+_COMPLETE_AND_CLAIM = f"""
+    select status is null, {CLAIM_COLUMNS}
+    from howdah.complete_and_claim($1, $2, $3, $4, $5, $6)
+"""  # noqa: S608 - nothing but the column list is put in
+_COMPLETE_AND_CLAIM_TRACED = _COMPLETE_AND_CLAIM.replace(CLAIM_COLUMNS, f"{CLAIM_COLUMNS}, trace")
+
+
+async def complete_and_claim(
+    store: Store,
+    worker_id: str,
+    endings: Sequence[Ending],
+    results: Sequence[str | None],
+    job_types: Sequence[str],
+) -> tuple[set[UUID], list[Claim]]:
+    """Complete, and claim jobs that get the slots; returns the jobs that moved, and the claims."""
+    ids, attempts, ran = _leases(endings)
+    given = list(results) if any(results) else None
+    sql = _COMPLETE_AND_CLAIM if store.tracing is None else _COMPLETE_AND_CLAIM_TRACED
+    rows = await store.fetch(sql, worker_id, ids, attempts, given, ran, list(job_types))
+    stale = {row[1] for row in rows if row[0]}
+    claims = [Claim(*row[1:]) for row in rows if not row[0]]
+    return {id for id in ids if id not in stale} if stale else set(ids), claims
 
 
 async def fail(

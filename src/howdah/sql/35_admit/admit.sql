@@ -5,7 +5,7 @@
 -- cannot decide, because somebody has locked a row, it requests again.
 --
 --   p_since    the as_of of this session's last look; null: look at all requests
---   p_limit    how many requests at most
+--   p_limit    how many requests at most; where there are more, it also takes later ones for the same keys
 --   p_now      a snapshot that this transaction took before it wrote anything; null: taken here
 --   as_of      for the next call. It reads only requests of transactions that were not over then
 --   requests   how many requests it took
@@ -34,6 +34,7 @@ declare
     v_from       xid8   := coalesce(pg_snapshot_xmax(p_since::pg_snapshot), '0'::xid8);
     v_open       xid8[] := case when p_since is not null then array(select pg_snapshot_xip(p_since::pg_snapshot)) end;
     v_rows       tid[];
+    v_same       tid[] := '{}';  -- later requests for the same keys: one look is enough
     v_job_types  text[];
     v_keys       text[];
     v_walks      text[];
@@ -52,6 +53,15 @@ begin
     v_now := coalesce(p_now::pg_snapshot, pg_current_snapshot());
     v_writes := p_now is null and pg_current_xact_id_if_assigned() is not null;
     v_rows := array(select r.ctid from howdah.admission_requests as r where r.xid >= v_from order by r.xid limit p_limit);
+    if cardinality(v_rows) = p_limit then
+        v_same := array(
+            select l.ctid from (
+                select r.*, min(r.nth) over (partition by r.job_type, r.name) as first from (
+                    select r.ctid, r.job_type, r.name, r.kind, row_number() over (order by r.xid) as nth
+                    from howdah.admission_requests as r where r.xid >= v_from order by r.xid limit 30 * p_limit) as r
+                where r.kind = 'key') as l
+            where l.first <= p_limit and l.nth > p_limit);
+    end if;
     if v_open <> '{}' then
         v_rows := v_rows || array(select r.ctid from howdah.admission_requests as r
                                   where r.xid = any (v_open) and r.xid < v_from limit p_limit);
@@ -61,6 +71,7 @@ begin
         v_rows := v_rows || array(select r.ctid from howdah.admission_requests as r
                                   where r.xid >= v_from order by r.xid desc limit p_limit / 4);
     end if;
+    v_rows := v_rows || v_same;
     admitted := 0;
     -- v_now is older than the look: a request that it does not show is read next time
     as_of := case when requests < p_limit and not v_writes then v_now::text else p_since end;

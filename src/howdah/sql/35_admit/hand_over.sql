@@ -5,10 +5,16 @@
 -- nobody waits. After a limit was lowered, the jobs that are left are counted, and slots that are too many are not handed over.
 --
 --   p_slots  the slots of jobs that have ended or were put back
+--   p_worker_id, p_claims   jobs of these types that join the line are claimed for this worker at once: see complete_and_claim
+--   returns  the jobs that were claimed
 --
 -- Locks the rows it moves (skip locked); where one was locked it leaves a request. Wakes idle workers that know the types.
 
-create or replace function howdah.hand_over(p_slots howdah.freed_slot[]) returns void
+create or replace function howdah.hand_over(
+    p_slots      howdah.freed_slot[],
+    p_worker_id  text    default null,
+    p_claims     text[]  default '{}'
+) returns uuid[]
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 -- pinned plans: see jobs.sql
@@ -27,7 +33,14 @@ declare
     v_limits     text[];     -- limits at which a job has arrived, or that have a free slot now
     v_job_types  text[];     -- keys that have a free slot now
     v_keys       text[];
+    v_claims     text[]      := '{}';
+    v_claimed    uuid[];
+    v_also       uuid[];
 begin
+    if p_claims <> '{}' then
+        v_claims := array(select c from unnest(p_claims) as c
+                          where not exists (select from howdah.paused_types as p where p.job_type = c));
+    end if;
     if exists (select from unnest(p_slots) as s where s.key is not null) then
         with freed as materialized (
             select s.job_type, s.key, count(*) as slots, coalesce(r.ordered, false) as ordered, r.fair,
@@ -68,19 +81,31 @@ begin
             set admission = case when j.run_at > v_now then 'time' when j.limited_by is not null then 'limit' else 'admitted' end,
                 ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end,
                 -- its turn at the limit, too: behind the jobs of other keys that wait there now
-                arrival = case when t.fair and j.limited_by is not null then nextval('howdah.arrivals') else j.arrival end
+                arrival = case when t.fair and j.limited_by is not null then nextval('howdah.arrivals') else j.arrival end,
+                status = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
+                       then 'claimed' else j.status end,
+                worker_id = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
+                       then p_worker_id else j.worker_id end,
+                claimed_at = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
+                       then v_now else j.claimed_at end,
+                started_at = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
+                       then null else j.started_at end,
+                attempts = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
+                       then least(j.attempts, 2147483646) + 1 else j.attempts end
             from (select unnest(t.spots) as ctid, t.fair from taken as t) as t
             where j.ctid = t.ctid
-            returning j.job_type, j.key, j.admission, j.limited_by
+            returning j.id, j.job_type, j.key, j.admission, j.limited_by,
+                      howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now) as claimed
         ), unused as (
             select t.job_type, t.key from taken as t where cardinality(t.spots) < t.slots
             union
             select m.job_type, m.key from moved as m where m.admission = 'time'
         )
-        select (select array_agg(distinct m.job_type::text) from moved as m where m.admission = 'admitted'),
+        select (select array_agg(distinct m.job_type::text) from moved as m where m.admission = 'admitted' and not m.claimed),
+               (select array_agg(m.id) from moved as m where m.claimed),
                (select array_agg(distinct m.limited_by) from moved as m where m.admission = 'limit'),
                (select array_agg(u.job_type) from unused as u), (select array_agg(u.key) from unused as u)
-        into v_types, v_limits, v_job_types, v_keys;
+        into v_types, v_claimed, v_limits, v_job_types, v_keys;
         if v_blind then
             insert into howdah.admission_requests (kind, job_type, name)
             select distinct 'key', s.job_type, s.key from unnest(p_slots) as s where s.key is not null;
@@ -123,16 +148,29 @@ begin
             update howdah.jobs_live as j
             set admission = case when not coalesce(j.run_at > v_now, false) then 'admitted'
                                  when j.key is null then 'time' else 'backoff' end,
-                ready_at = case when j.run_at > v_now then null else greatest(now(), j.run_at) end
+                ready_at = case when j.run_at > v_now then null else greatest(now(), j.run_at) end,
+                status = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
+                       then 'claimed' else j.status end,
+                worker_id = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
+                       then p_worker_id else j.worker_id end,
+                claimed_at = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
+                       then v_now else j.claimed_at end,
+                started_at = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
+                       then null else j.started_at end,
+                attempts = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
+                       then least(j.attempts, 2147483646) + 1 else j.attempts end
             from (select unnest(t.spots) as ctid from taken as t) as t
             where j.ctid = t.ctid
-            returning j.job_type, j.admission, j.limited_by
+            returning j.id, j.job_type, j.admission, j.limited_by,
+                      howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now) as claimed
         )
-        select (select array_agg(distinct m.job_type::text) from moved as m where m.admission = 'admitted'),
+        select (select array_agg(distinct m.job_type::text) from moved as m where m.admission = 'admitted' and not m.claimed),
+               (select array_agg(m.id) from moved as m where m.claimed),
                (select array_agg(distinct t.limited_by) from taken as t where cardinality(t.spots) < t.slots)
                || (select array_agg(distinct m.limited_by) from moved as m where m.admission <> 'admitted')
-        into v_more, v_job_types;
+        into v_more, v_also, v_job_types;
         v_types := v_types || v_more;
+        v_claimed := v_claimed || v_also;
         v_limits := v_limits || v_job_types;
     end if;
 
@@ -149,5 +187,22 @@ begin
     if exists (select from howdah.admission_requests as r where r.xid = pg_current_xact_id()) then
         perform howdah.notify_admission();
     end if;
+    return v_claimed;
 end;
 $$;
+
+-- may_claim · whether a job that gets a slot can be claimed at once: its type is one of p_claims, and it has nothing else to wait for
+
+create or replace function howdah.may_claim(
+    p_claims      text[],
+    p_job_type    text,
+    p_limited_by  text,
+    p_run_at      timestamptz,
+    p_expires_at  timestamptz,
+    p_now         timestamptz
+) returns bool
+language sql immutable
+begin atomic
+    select p_job_type = any (p_claims) and p_limited_by is null and coalesce(p_run_at <= p_now, true)
+           and coalesce(p_expires_at > p_now, true);
+end;

@@ -12,7 +12,8 @@
 --   p_results                        what the handler returned
 --   p_began_ago                      how long ago each handler began
 --   p_lost                           true: their worker went silent
---   returns                          the ids this call moved; a missing id was stale
+--   p_claims                         jobs of these types that get a slot of these jobs are claimed for the worker: see hand_over
+--   returns                          the ids this call moved; a missing id was stale. With p_claims also null and the ids that it claimed
 --
 -- Locks the rows in id order, so two batches may wait for each other but never deadlock. Releases their unique keys, if no enqueue has
 -- them locked. Slots of keys and limits go to the next jobs: see hand_over. Wakes those who follow these jobs, and those whom
@@ -28,7 +29,8 @@ create or replace function howdah.finish(
     p_results     jsonb[]     default null,
     p_began_ago   interval[]  default null,
     p_fenced      bool        default true,
-    p_lost        bool        default null
+    p_lost        bool        default null,
+    p_claims      text[]      default null
 ) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -50,6 +52,7 @@ declare
     v_keys     text[];
     v_unique   uuid[];
     v_slots    howdah.freed_slot[];
+    v_claimed  uuid[];
 begin
     with leases as (
         select l.* from unnest(p_ids, p_attempts, p_errors, p_tracebacks, p_results, p_began_ago)
@@ -93,9 +96,12 @@ begin
         perform howdah.release_unique_keys(v_keys, v_unique);
     end if;
     if v_slots is not null then
-        perform howdah.hand_over(v_slots);
+        v_claimed := howdah.hand_over(v_slots, p_worker_id, p_claims);
     end if;
     perform howdah.notify_followers(v_watched);
     return query select unnest(v_moved);
+    if v_claimed is not null then
+        return query select null::uuid union all select unnest(v_claimed);
+    end if;
 end;
 $$;

@@ -57,7 +57,7 @@ grant execute on function
 -- role of those who cancel, requeue, pause and resume.
 grant execute on all routines in schema howdah to howdah_worker;
 revoke execute on function
-    howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool),
+    howdah.finish(text, text, uuid[], int[], text[], text[], jsonb[], interval[], bool, bool, text[]),
     howdah.lock_best(int, howdah.line_range[], timestamptz), howdah.peek_best(int, howdah.line_range[], timestamptz),
     howdah.enter_held(text[], interval),
     howdah.take_unique_key(text, text, uuid, timestamptz, bool), howdah.take_unique_keys(jsonb),
@@ -67,7 +67,7 @@ revoke execute on function
     howdah.debounce(uuid, timestamptz, timestamptz),
     howdah.forget_unique_keys(),
     howdah.enqueue_limited(text, jsonb, int, timestamptz, int, uuid, text, text, bool, timestamptz, text, text),
-    howdah.hand_over(howdah.freed_slot[]), howdah.limit_new(uuid[]),
+    howdah.hand_over(howdah.freed_slot[], text, text[]), howdah.limit_new(uuid[]),
     howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text, bool),
     howdah.fit_fair_widths(text[], bool), howdah.request_all_looks(), howdah.compact_limit_history()
     from howdah_worker;

@@ -1,0 +1,127 @@
+"""A worker whose jobs wait for a slot gets the next ones with the answer to its endings."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from howdah import Queue, State
+from howdah.errors import Unreachable
+from howdah.job import Claim
+from howdah.store import settle as store_settle
+from tests.support.waiting import eventually
+
+JOBS = 300
+
+
+class Calls:
+    """Counts the calls of complete_and_claim; the first answer that brings jobs may get lost."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, lose: bool = False) -> None:
+        self.brought = 0
+        self.lost = 0
+        self._lose = lose
+        self._call = store_settle.complete_and_claim
+        monkeypatch.setattr(store_settle, "complete_and_claim", self)
+
+    async def __call__(self, *args: Any) -> tuple[set[Any], list[Claim]]:
+        moved, claims = await self._call(*args)
+        if self._lose and claims and not self.lost:
+            self.lost = len(claims)
+            raise Unreachable("the answer was lost")
+        self.brought += len(claims)
+        return moved, claims
+
+
+async def drain(queue: Queue, **rule: Any) -> tuple[list[int], int]:
+    """Run many jobs by one worker; returns their numbers, and how many ran at once at most."""
+    ran: list[int] = []
+    running = most = 0
+
+    @queue.job(name="mail", **rule)
+    async def mail(n: int) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        ran.append(n)
+
+    await mail.enqueue_many([{"n": n} for n in range(JOBS)])
+    async with queue.worker():
+        await eventually(lambda: len(ran) >= JOBS, "all have run")
+
+        async def all_ended() -> bool:
+            return not await queue.jobs(job_type="mail", status=State.PENDING)
+
+        await eventually(all_ended, "all have ended")
+    return ran, most
+
+
+async def test_the_jobs_of_a_limit_come_with_the_answer(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(monkeypatch)
+    queue.limit("api", at_once=5)
+    ran, most = await drain(queue, limit="api")
+    assert sorted(ran) == list(range(JOBS))
+    assert most <= 5
+    assert calls.brought > 0
+
+
+async def test_a_worker_that_has_not_just_seen_the_line_claims_from_it(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(monkeypatch)
+    monkeypatch.setattr("howdah.claim.loop.LOOK_AGAIN", 0.0)
+    queue.limit("api", at_once=5)
+    ran, _ = await drain(queue, limit="api")
+    assert sorted(ran) == list(range(JOBS))
+    assert calls.brought == 0
+
+
+async def test_plain_jobs_never_need_the_call(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(monkeypatch)
+    ran, _ = await drain(queue)
+    assert sorted(ran) == list(range(JOBS))
+    assert calls.brought == 0
+
+
+async def test_jobs_whose_answer_was_lost_are_found(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(monkeypatch, lose=True)
+    queue.limit("api", at_once=5)
+    ran, most = await drain(queue, limit="api")
+    assert sorted(ran) == list(range(JOBS))
+    assert most <= 5
+    assert calls.lost > 0
+
+
+async def test_a_plain_job_is_not_kept_waiting(queue: Queue) -> None:
+    """A worker whose few slots are all used by jobs of a limit looks at the line, too."""
+    queue.limit("api", at_once=5)
+    began = asyncio.Event()
+    calls = 0
+
+    @queue.job(limit="api")
+    async def call(n: int) -> None:
+        nonlocal calls
+        calls += 1
+        await asyncio.sleep(0)
+        if not began.is_set():
+            await call.enqueue(n)
+
+    @queue.job
+    async def mail() -> None:
+        began.set()
+
+    async with queue.worker(concurrency=2):
+        await call.enqueue_many([{"n": n} for n in range(50)])
+        await eventually(lambda: calls > 50, "the limit is in use")
+        await mail.enqueue()
+        await eventually(began.is_set, "the plain job has run")

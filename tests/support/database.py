@@ -185,6 +185,19 @@ class Session:
             )
         )
 
+    def claim_run(self, claims: Claims, most: int = 10) -> list[Claimed]:
+        """Claim what follows these jobs in their keys, `most` per job."""
+        worker, ids, attempts = lease_arguments(claims)
+        return [
+            claim.by(worker)
+            for claim in claims_of(
+                self.rows(
+                    "select *, null as worker_id from howdah.claim_run(%s, %s, %s, %s)",
+                    *(worker, ids, attempts, [most] * len(claims)),
+                )
+            )
+        ]
+
     def start(self, claims: Claims, ran: timedelta | None = None) -> set[UUID]:
         return self._verb("start", claims, "%s::interval[]", [ran] * len(claims))
 

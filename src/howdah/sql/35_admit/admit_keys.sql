@@ -52,7 +52,8 @@ begin
         from asked as a
     ), moved as (
         update howdah.jobs_live as j
-        set admission = case when j.run_at > v_now then 'time' when j.limited_by is not null then 'limit' else 'admitted' end,
+        set admission = case when j.run_at > v_now then case when j.claimed_at is null then 'time' else 'backoff' end
+                             when j.limited_by is not null then 'limit' else 'admitted' end,
             ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end
         from (select unnest(t.spots) as ctid from taken as t) as t
         where j.ctid = t.ctid

@@ -148,7 +148,7 @@ FUNCTIONS: dict[str, set[str]] = {
     # internal to recover
     "enter_held(text[],interval)": _no_role,
     # internal to the settling verbs, to enqueue and to admit
-    "hand_over(howdah.freed_slot[])": _no_role,
+    "hand_over(howdah.freed_slot[],boolean)": _no_role,
     "enqueue_limited(text,jsonb,integer,timestamp with time zone,integer,uuid,text,text"
     ",boolean,timestamp with time zone,text,text)": _no_role,
     "limit_new(uuid[])": _no_role,

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from uuid import UUID
 
 from howdah.claim.line import Line
 from howdah.errors import HowdahError
@@ -57,6 +58,13 @@ async def claim_rescan(store: Store, worker_id: str, batch_size: int, line: Line
     now = time.monotonic()
     line.rescanned(claims, batch_size, now - began, now)
     return claims
+
+
+async def claim_runs(
+    store: Store, worker_id: str, heads: Sequence[tuple[Claim, int]]
+) -> dict[UUID, list[Claim]]:
+    """Claim what follows these jobs in their ordered keys, up to a number for each."""
+    return await store_claim.claim_run(store, worker_id, heads)
 
 
 async def fail_unreadable(

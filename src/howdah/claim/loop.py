@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
+import msgspec
+
 from howdah.claim.buffer import HOLD, Buffer
-from howdah.claim.claim import FEW, claim, claim_rescan, fail_unreadable
+from howdah.claim.claim import FEW, claim, claim_rescan, claim_runs, fail_unreadable
 from howdah.claim.line import Line
 from howdah.claim.rescan import Rescan
 from howdah.claim.unacknowledged import UnacknowledgedClaims
@@ -77,6 +79,7 @@ class ClaimLoop:
         worker_id: str,
         job_types: Sequence[str],
         limited: Collection[str],
+        ordered: Collection[str],
         in_hand: InHand[Attempt],
         executor: Executor,
         unacknowledged: UnacknowledgedClaims,
@@ -95,6 +98,8 @@ class ClaimLoop:
         self._unacknowledged = unacknowledged
         self._measures = measures
         self._silent_after = silent_after.total_seconds()
+        self._batch_size = batch_size
+        self._ordered = frozenset(ordered)
         self.job_types: list[str] = sorted(set(job_types))
         in_threads = [name for name in self.job_types if name in limited]
         others = [name for name in self.job_types if name not in limited]
@@ -262,10 +267,55 @@ class ClaimLoop:
                 group.buffer.claimed(took)
             if not only:
                 self._left_out.discard(group)
-            self._take(claims)
+            if self._ordered and claims:
+                await self._claim_runs(group, claims)
+            else:
+                self._take(claims)
             enough = enough or len(claims) == want
             found = found or bool(claims)
         return enough, found
+
+    async def _claim_runs(self, group: _TypeGroup, claims: list[Claim]) -> None:
+        """Take these jobs; first claim what follows those that can start now in ordered keys."""
+        in_hand = self._in_hand
+        room = group.free() - len(group.buffer)
+        heads = [
+            (head, most)
+            for head in claims[: max(room, 0)]
+            if head.job_type in self._ordered and (most := in_hand.runs.wanted(head))
+        ]
+        share = self._batch_size // len(heads) if heads else 0
+        if share < 2:
+            self._take(claims)
+            return
+        asked = {head.id for head, _ in heads}
+        self._take([claim for claim in claims if claim.id not in asked])
+        self._take(await self._add_runs([(head, min(most, share)) for head, most in heads]))
+
+    async def _add_runs(self, heads: list[tuple[Claim, int]]) -> list[Claim]:
+        """Claim the runs of these jobs; returns the jobs, marked where they have one."""
+        runs: dict[UUID, list[Claim]] = {}
+        sent = time.monotonic()
+        try:
+            runs = await claim_runs(self._store, self._worker_id, heads)
+        except HowdahError as error:  # the next claim meets the same error and deals with it
+            self._unacknowledged.suspect()
+            _log.warning("claim.runs_failed heads=%d error=%s", len(heads), error)
+        now = time.monotonic()
+        if now - sent > self._silent_after:
+            self._unacknowledged.suspect()
+            return []
+        kept = self._in_hand.runs
+        for job_type in {head.job_type for head, _ in heads}:
+            own = (len(runs.get(head.id, ())) for head, _ in heads if head.job_type == job_type)
+            kept.found(job_type, sum(own))
+        marked: list[Claim] = []
+        for head, _ in heads:
+            if following := runs.get(head.id):
+                kept.add(head, following, now)
+                head = msgspec.structs.replace(head, in_run=True)
+            marked.append(head)
+        return marked
 
     def _may_claim_left_out(self) -> bool:
         """Whether jobs of a group that was left out could start now."""
@@ -398,7 +448,9 @@ class ClaimLoop:
     def _release_ready(self) -> None:
         for group in self._groups:
             self._release(group.buffer.empty())
+        self._release(self._in_hand.runs.empty())
 
-    def _release(self, claims: list[Claim]) -> None:
+    def _release(self, claims: Iterable[Claim]) -> None:
         for ready in claims:
             self._in_hand.add_ending(Ending(ready, Release()))
+            self._release(self._in_hand.runs.take(ready))

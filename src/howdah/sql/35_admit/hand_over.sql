@@ -9,10 +9,11 @@
 -- other: that is left to `admit`.
 --
 --   p_slots  the slots of jobs that have ended or were put back
+--   p_back   true: these jobs wait again. Nobody sees that before this commits, so a slot that is still held is left to `admit`
 --
 -- Locks the rows it moves (skip locked); where one was locked it leaves a request. Wakes idle workers that know the types.
 
-create or replace function howdah.hand_over(p_slots howdah.freed_slot[]) returns void
+create or replace function howdah.hand_over(p_slots howdah.freed_slot[], p_back bool default false) returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 -- pinned plans: see jobs.sql
@@ -52,7 +53,7 @@ begin
                                    and j.admission < 'slot' and j.admission is not null
                                  limit f.most) as holders)) end as slots_left
             from freed as f
-            where not f.ordered or (
+            where not f.ordered or p_back or (
                 select true from howdah.jobs_live as j
                 where j.job_type = f.job_type and j.key = f.key and j.key is not null
                   and j.admission < 'slot' and j.admission is not null

@@ -71,7 +71,7 @@ begin
                filter (where b.admission is not null)
     into v_back, v_watched, v_slots from back as b;
     if v_slots is not null then
-        perform howdah.hand_over(v_slots);
+        perform howdah.hand_over(v_slots, p_back => true);
     end if;
 
     perform howdah.notify_followers(v_watched);

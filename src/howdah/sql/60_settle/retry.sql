@@ -83,7 +83,7 @@ begin
                filter (where admission in ('time', 'backoff', 'limit', 'slot'))
     into v_again, v_watched, v_types, v_due, v_slots from again as a;
     if v_slots is not null then
-        perform howdah.hand_over(v_slots);
+        perform howdah.hand_over(v_slots, p_back => true);
     end if;
 
     perform howdah.notify_followers(v_watched);

@@ -62,7 +62,7 @@ revoke execute on function
     howdah.debounce(uuid, timestamptz, timestamptz),
     howdah.forget_unique_keys(),
     howdah.enqueue_limited(text, jsonb, int, timestamptz, int, uuid, text, text, bool, timestamptz, text, text),
-    howdah.hand_over(howdah.freed_slot[]), howdah.limit_new(uuid[]),
+    howdah.hand_over(howdah.freed_slot[], bool), howdah.limit_new(uuid[]),
     howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text, bool),
     howdah.request_all_looks(), howdah.take_back_runs(text[], text[], bigint[])
     from howdah_worker;

@@ -172,7 +172,7 @@ declare
 begin
     with pending as (
         select c.job_type::text, c.key, c.arrival, c.ready_at is not null as in_line,
-               c.key is not null and (c.admission = 'admitted' or (c.admission = 'slot' and c.claimed_at is not null)) as back
+               c.key is not null and (c.admission < 'slot' or (c.admission = 'slot' and c.claimed_at is not null)) as back
         from changed as c where c.status = 'pending' and c.worker_id is null
     )
     select array_agg(distinct p.job_type) filter (where p.in_line), array_agg(p.job_type) filter (where p.back),

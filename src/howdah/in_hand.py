@@ -2,8 +2,8 @@
 
 A job is in one of five places: *ready* in a buffer, in a *run* behind another one, *running*,
 *ended* and waiting to be written, or *sending*, in a statement whose answer has not come. This is
-the only owner of all five, so it knows the leases, the free slots and the backlog. Claim loop, executor and settler share it and do
-not know each other.
+the only owner of all five, so it knows the leases, the free slots and the backlog. Claim loop,
+executor and settler share it and do not know each other.
 """
 
 from __future__ import annotations

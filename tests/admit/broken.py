@@ -57,16 +57,6 @@ BROKEN = {
         r"(?s)and j\.attempts = l\.attempt\n.*?j\.key is not null",
         "or j.id = any (array[l.id])",
     ),
-    "a run does not check who holds the key": (
-        "35_admit/claim_run.sql",
-        r"o\.id <> h\.id",
-        "false",
-    ),
-    "a run jumps over a locked job": (
-        "35_admit/claim_run.sql",
-        r"where s\.step = s\.nth",
-        "",
-    ),
     "a slot goes on before the last of a run has ended": (
         "35_admit/hand_over.sql",
         r"(?s)case when v_blind or \(.*?limit 1\) then 0 else 1 end(.*?where not f\.ordered or)",
@@ -81,11 +71,6 @@ BROKEN = {
         "35_admit/hand_over.sql",
         r"not f\.ordered or p_back or",
         "not f.ordered or",
-    ),
-    "a job of a run that is delayed is overtaken": (
-        "35_admit/hand_over.sql",
-        r"case when j\.claimed_at is null then 'time' else 'backoff' end",
-        "'time'",
     ),
     "a job of a run goes back into the line": (
         "60_settle/retry.sql",

@@ -132,6 +132,19 @@ def test_there_is_no_run(db: Database, why: str) -> None:
 def test_there_is_one_run_per_key(db: Database, five: Running) -> None:
     assert db.claim_run(five.head) == []
     db.complete(five.head)
+    assert db.claim_run(five.run[:2]) == []
+
+
+def test_a_run_goes_on_behind_its_last_job(db: Database, five: Running) -> None:
+    more = db.claim_run(five.run)
+    assert [claim.id for claim in more] == five.jobs[4:]
+    late = db.enqueue("mail", key="a")
+    db.complete([*five.head, *five.run])
+    assert [claim.id for claim in db.claim_run(more)] == [late]
+
+
+def test_a_run_does_not_go_on_while_its_head_is_to_run_again(db: Database, five: Running) -> None:
+    db.retry(five.head)
     assert db.claim_run(five.run) == []
 
 

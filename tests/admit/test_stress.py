@@ -38,7 +38,6 @@ FOUND = [
     "a hand-over skips a locked head",
     "a retry gives an ordered slot away",
     "an end hands nothing over",
-    "a run jumps over a locked job",
     "a slot goes on before the last of a run has ended",
     "a job of a run goes back into the line",
 ]

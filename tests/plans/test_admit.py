@@ -25,9 +25,10 @@ COMPLETE = "select howdah.complete('worker', array[%s::uuid], array[1])"
 CLAIM_RUN = "select * from howdah.claim_run('worker', array[%s::uuid], array[1], array[3])"
 ENQUEUE = "select howdah.enqueue('waiting', p_key => %s)"
 RELEASE_RUN = """
-    select count(*) from (select array_agg(id) as ids, array_agg(attempts) as attempts from jobs_live
-                          where job_type = 'ordered' and key = 'one' and admission = 'admitted'
-                            and worker_id is not null and ready_at is null) as r
+    select count(*)
+    from (select array_agg(id) as ids, array_agg(attempts) as attempts from jobs_live
+          where job_type = 'ordered' and key = 'one' and admission = 'admitted'
+            and worker_id is not null and ready_at is null) as r
     cross join lateral howdah.release('worker', r.ids, r.attempts)
 """
 FEW = 400

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
-from howdah import Cancel, Fail, HowdahError, Queue, Retry, Snooze, State
+from howdah import Cancel, Fail, HowdahError, Queue, Retry, Snooze, State, runs
 from howdah.claim import loop
 from howdah.in_hand import InHand
 from howdah.job import Claim
@@ -48,18 +47,19 @@ class Log:
             self.at_once -= 1
 
 
-@pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many jobs each call for runs has claimed."""
+@pytest.fixture(params=[4, LONGEST])
+def found(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[int]:
+    """How many jobs each call for runs has claimed: in short and in long parts."""
+    monkeypatch.setattr(runs, "LONGEST", request.param)
     sizes: list[int] = []
     claim_runs = loop.claim_runs
 
     async def counted(
         store: Store, worker_id: str, heads: Sequence[tuple[Claim, int]]
     ) -> dict[UUID, list[Claim]]:
-        runs = await claim_runs(store, worker_id, heads)
-        sizes.append(sum(map(len, runs.values())))
-        return runs
+        following = await claim_runs(store, worker_id, heads)
+        sizes.append(sum(map(len, following.values())))
+        return following
 
     monkeypatch.setattr(loop, "claim_runs", counted)
     return sizes
@@ -77,15 +77,15 @@ async def enqueue(queue: Queue, jobs: int = JOBS, max_attempts: int = 3) -> list
     return [row[0] for row in rows]
 
 
+async def all_ended(queue: Queue) -> bool:
+    return not await queue.store.fetchval("select count(*) from howdah.jobs_live")
+
+
 async def run_all(queue: Queue, *, concurrency: int = 10, jobs: int = JOBS) -> None:
     """Enqueue the jobs of one key and run them."""
     await enqueue(queue, jobs)
-
-    async def all_ended() -> bool:
-        return not await queue.store.fetchval("select count(*) from howdah.jobs_live")
-
     async with queue.worker(concurrency=concurrency):
-        await eventually(all_ended, "all jobs have ended")
+        await eventually(lambda: all_ended(queue), "all jobs have ended")
 
 
 def define(queue: Queue, how: str, log: Log) -> None:
@@ -139,8 +139,8 @@ async def test_runs_of_processes_are_in_order(
     append = queue.job(**options)(process_jobs.append.function)
     written = tmp_path / "order"
     await append.enqueue_many([{"path": str(written), "n": n} for n in range(JOBS)])
-    async with queue.worker(concurrency=4, processes=2) as worker:
-        await worker.run_until_idle()
+    async with queue.worker(concurrency=4, processes=2):
+        await eventually(lambda: all_ended(queue), "all jobs have ended")
     assert written.read_text(encoding="utf-8").split() == [str(n) for n in range(JOBS)]
     assert sum(found) > 0
 
@@ -237,7 +237,7 @@ async def test_payloads_that_cannot_be_read_end_a_run_job_by_job(
         log.leave()
 
     await enqueue(queue, 1201)
-    unreadable = """update howdah.jobs_live set data = '{"n": "x"}' where (data -> 'n')::int % 600 > 0"""
+    unreadable = 'update howdah.jobs_live set data = \'{"n": "x"}\' where arrival % 600 <> 1'
     await queue.store.fetch(unreadable)
     async with queue.worker() as worker:
         await worker.run_until_idle()
@@ -387,40 +387,73 @@ def claimed(job_type: str = "step", *, in_run: bool = True) -> Claim:
 
 
 def test_a_run_is_as_long_as_the_pace_of_its_type_allows() -> None:
-    runs = Runs()
-    assert runs.wanted(claimed()) == 0, "nothing is known of the type"
-    runs.ended("step", WORK / 10)
-    assert runs.wanted(claimed()) == 10
+    kept = Runs()
+    assert kept.wanted(claimed()) == 0, "nothing is known of the type"
+    kept.ended("step", WORK / 10)
+    assert kept.wanted(claimed()) == 10
     for _ in range(100):
-        runs.ended("step", 0.0)
-    assert runs.wanted(claimed()) == LONGEST
-    runs.ended("step", 10.0)
-    assert runs.wanted(claimed()) == 0, "one slow job is enough"
+        kept.ended("step", 0.0)
+    assert kept.wanted(claimed()) == LONGEST
+    kept.ended("step", 10.0)
+    assert kept.wanted(claimed()) == 0, "one slow job is enough"
 
 
 def test_a_type_without_runs_is_asked_for_less_and_less() -> None:
-    runs = Runs()
-    runs.ended("step", 0.001)
+    kept = Runs()
+    kept.ended("step", 0.001)
     asked = 0
     for _ in range(200):
-        if runs.wanted(claimed()):
+        if kept.wanted(claimed()):
             asked += 1
-            runs.found("step", 0)
+            kept.found("step", 0)
     assert asked < 5 + 200 / MOST_SKIPPED
-    while not runs.wanted(claimed()):
+    while not kept.wanted(claimed()):
         pass
-    runs.found("step", 3)
-    assert runs.wanted(claimed())
+    kept.found("step", 3)
+    assert kept.wanted(claimed())
 
 
 def test_a_run_that_has_lasted_long_does_not_go_on() -> None:
-    runs = Runs()
+    kept = Runs()
     head, following = claimed(), [claimed(), claimed()]
-    runs.add(head, following, 100.0)
-    assert runs.next_after(head, 100.0) is following[0]
-    assert runs.next_after(following[0], 100.1 + LAST) is None
-    assert list(runs.take(following[0])) == following[1:]
-    assert not runs
+    kept.add(head, following, 100.0)
+    assert kept.next_after(head, 100.0) is following[0]
+    assert kept.next_after(following[0], 100.1 + LAST) is None
+    assert list(kept.take(following[0])) == following[1:]
+    assert not kept
+
+
+def test_a_run_asks_for_more_when_a_part_of_it_begins() -> None:
+    kept = Runs()
+    asked: list[int] = []
+    kept.on_growing = lambda: asked.append(1)
+    kept.ended("step", 0.001)
+    head, following, more = claimed(), [claimed(), claimed()], [claimed(), claimed()]
+    kept.add(head, following, 0.0)
+    assert kept.next_after(head, 0.0) is following[0]
+    (run,) = kept.growing()
+    assert (asked, run.last) == ([1], following[1])
+    assert kept.next_after(following[0], 0.0) is following[1]
+    assert kept.growing() == [], "it is asked for"
+    assert kept.grown(run, more, 0.0) == ([], [])
+    assert kept.next_after(following[1], 0.0) is more[0]
+    assert kept.growing() == [run]
+    assert kept.grown(run, [], 0.0) == ([], [])
+    assert kept.next_after(more[0], 0.0) is more[1]
+    assert kept.growing() == [], "there is no more"
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_jobs_that_come_after_the_end_of_a_run_start_anew_or_are_released(ended: bool) -> None:
+    kept = Runs()
+    kept.ended("step", 0.001)
+    head, following, more = claimed(), [claimed()], [claimed(), claimed()]
+    kept.add(head, following, 0.0)
+    kept.next_after(head, 0.0)
+    (run,) = kept.growing()
+    assert list(kept.take(following[0], ended=ended)) == []
+    assert kept.grown(run, more, 0.0) == (([more[0]], []) if ended else ([], more))
+    assert kept.next_after(more[0], 0.0) is (more[1] if ended else None)
 
 
 def test_the_leases_of_runs_are_known() -> None:

@@ -18,6 +18,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
@@ -136,6 +137,10 @@ class ClaimLoop:
         self._checking_age = False  # whether the age of buffered jobs is checked again and again
         in_hand.ready.extend(group.buffer for group in self._groups)
         in_hand.on_room = self.start_ready
+        in_hand.runs.on_growing = self._grow_soon
+        self._growing: asyncio.Task[None] | None = None
+        self._empty_context = copy_context()  # belongs to no job
+        self._unknown = asyncio.Lock()  # jobs that are being claimed would look unknown
 
     @property
     def hears(self) -> bool:
@@ -175,6 +180,8 @@ class ClaimLoop:
                 await self._loop_ended.wait()
         if rescans := [task for group in self._groups for task in group.rescan.tasks]:
             await asyncio.wait(rescans, timeout=LAST_CLAIM)
+        if self._growing is not None:
+            await asyncio.wait([self._growing], timeout=LAST_CLAIM)
         self._release_ready()
 
     async def run(self) -> None:
@@ -199,7 +206,8 @@ class ClaimLoop:
                 if self._unacknowledged.due_in() == 0:
                     for group in self._groups:
                         await group.rescan.ended()  # its jobs would look unknown
-                    await self._unacknowledged.release_unknown()
+                    async with self._unknown:
+                        await self._unacknowledged.release_unknown()
                 if not groups:
                     continue
                 self._scanned_since = self._scanned_since or not only
@@ -294,18 +302,10 @@ class ClaimLoop:
 
     async def _add_runs(self, heads: list[tuple[Claim, int]]) -> list[Claim]:
         """Claim the runs of these jobs; returns the jobs, marked where they have one."""
-        runs: dict[UUID, list[Claim]] = {}
-        sent = time.monotonic()
-        try:
-            runs = await claim_runs(self._store, self._worker_id, heads)
-        except HowdahError as error:  # the next claim meets the same error and deals with it
-            self._unacknowledged.suspect()
-            _log.warning("claim.runs_failed heads=%d error=%s", len(heads), error)
-        now = time.monotonic()
-        if now - sent > self._silent_after:
-            self._unacknowledged.suspect()
-            return []
-        kept = self._in_hand.runs
+        runs = await self._claim_behind(heads)
+        if runs is None:
+            return [head for head, _ in heads]
+        now, kept = time.monotonic(), self._in_hand.runs
         for job_type in {head.job_type for head, _ in heads}:
             own = (len(runs.get(head.id, ())) for head, _ in heads if head.job_type == job_type)
             kept.found(job_type, sum(own))
@@ -316,6 +316,42 @@ class ClaimLoop:
                 head = msgspec.structs.replace(head, in_run=True)
             marked.append(head)
         return marked
+
+    def _grow_soon(self) -> None:
+        """Claim more jobs for the runs that have just begun, beside the claims."""
+        if self._growing is None:
+            context = self._empty_context.copy()
+            self._growing = asyncio.create_task(self._grow(), name="howdah-runs", context=context)
+
+    async def _grow(self) -> None:
+        kept = self._in_hand.runs
+        try:
+            while (growing := kept.growing()) and self._in_hand.claiming:
+                share = max(1, self._batch_size // len(growing))
+                lasts = [(run.last, min(kept.most(run.last.job_type), share)) for run in growing]
+                async with self._unknown:
+                    runs = await self._claim_behind(lasts)
+                    for run, (last, _) in zip(growing, lasts, strict=True):
+                        following = [] if runs is None else runs.get(last.id, [])
+                        start, release = kept.grown(run, following, time.monotonic())
+                        self._take(start)
+                        self._release(release)
+        finally:
+            self._growing = None
+
+    async def _claim_behind(self, lasts: list[tuple[Claim, int]]) -> dict[UUID, list[Claim]] | None:
+        """Claim what follows these jobs, up to a number for each; None: there is no answer."""
+        sent = time.monotonic()
+        try:
+            runs = await claim_runs(self._store, self._worker_id, lasts)
+        except HowdahError as error:  # the next claim meets the same error and deals with it
+            self._unacknowledged.suspect()
+            _log.warning("claim.runs_failed jobs=%d error=%s", len(lasts), error)
+            return None
+        if time.monotonic() - sent > self._silent_after:
+            self._unacknowledged.suspect()
+            return None
+        return runs
 
     def _may_claim_left_out(self) -> bool:
         """Whether jobs of a group that was left out could start now."""

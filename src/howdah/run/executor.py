@@ -276,8 +276,9 @@ class Executor:
                 if following.id not in self._running:  # a newer attempt: this one was recovered
                     self._follow(self._add(following), now)
                     return
-                claim = following
-        for released in in_hand.runs.take(claim):
+                in_hand.add_ending(Ending(following, Release()))
+                claim, ended = following, False
+        for released in in_hand.runs.take(claim, ended=ended):
             in_hand.add_ending(Ending(released, Release()))
 
     def _follow(self, attempt: Attempt, now: float) -> None:

@@ -37,7 +37,8 @@ begin
                    cross join lateral (
                        select j.ctid from howdah.jobs_live as j
                        where j.ctid = c.ctid and j.admission = 'slot'
-                       limit 1 for update skip locked) as l)
+                       limit 1 for update skip locked) as l
+                   where l.ctid = c.ctid)  -- not a version that this statement does not see
                else array(
                    select l.ctid from (
                        select j.ctid from howdah.jobs_live as j

@@ -217,29 +217,32 @@ as $$
 declare
     v_ids uuid[];
 begin
-    with next as materialized (
-        select distinct j.id
-        from unnest(p_job_types, p_keys, p_first) as b (job_type, key, arrival)
-        cross join lateral (
-            select r.id from howdah.jobs_live as r
-            where r.job_type = b.job_type and r.key = b.key and r.key is not null
-              and r.admission = 'admitted' and r.admission is not null
-              and r.worker_id is not null and r.ready_at is null and r.arrival > b.arrival) as j
-    ), locked as materialized (
-        select j.id from howdah.jobs_live as j
-        where j.id = any (array(select n.id from next as n)) and j.worker_id is not null and j.ready_at is null
-        order by j.id for update
-    ), moved as (
-        update howdah.jobs_live as j
-        set status = 'pending', worker_id = null, held_by = null, started_at = null, admission = 'slot'
-        from locked as l where j.id = any (array[l.id])
-        returning j.id, j.job_type, j.key, j.limited_by
-    ), requested as (
-        select howdah.request_look(s.job_type, s.key, s.limited_by)
-        from (select distinct m.job_type::text, m.key, m.limited_by from moved as m) as s
-    )
-    select array_agg(m.id), (select count(*) from requested) into v_ids from moved as m;
-    perform howdah.notify_followers(v_ids);
+    loop  -- their worker may claim more until the last one is locked
+        with next as materialized (
+            select distinct j.id
+            from unnest(p_job_types, p_keys, p_first) as b (job_type, key, arrival)
+            cross join lateral (
+                select r.id from howdah.jobs_live as r
+                where r.job_type = b.job_type and r.key = b.key and r.key is not null
+                  and r.admission = 'admitted' and r.admission is not null
+                  and r.worker_id is not null and r.ready_at is null and r.arrival > b.arrival) as j
+        ), locked as materialized (
+            select j.id from howdah.jobs_live as j
+            where j.id = any (array(select n.id from next as n)) and j.worker_id is not null and j.ready_at is null
+            order by j.id for update
+        ), moved as (
+            update howdah.jobs_live as j
+            set status = 'pending', worker_id = null, held_by = null, started_at = null, admission = 'slot'
+            from locked as l where j.id = any (array[l.id])
+            returning j.id, j.job_type, j.key, j.limited_by
+        ), requested as (
+            select howdah.request_look(s.job_type, s.key, s.limited_by)
+            from (select distinct m.job_type::text, m.key, m.limited_by from moved as m) as s
+        )
+        select array_agg(m.id), (select count(*) from requested) into v_ids from moved as m;
+        exit when v_ids is null;
+        perform howdah.notify_followers(v_ids);
+    end loop;
 end;
 $$;
 

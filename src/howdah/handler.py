@@ -135,6 +135,7 @@ class Handler:
             check_top_level(function)
         self.async_without_timeout: bool = self.run == "async" and rules.timeout is None
         self.thread_without_timeout: bool = self.run == "thread" and rules.timeout is None
+        self.ordered: bool = rules.keys.ordered
         self.context_name: str | None
         parameters, self.context_name = _parameters(function, context)
         self._fields = tuple(parameters)

@@ -1,9 +1,9 @@
 """InHand: the jobs that one worker holds, from their claim until their endings are written.
 
-A job is in one of four places: *ready* in a buffer, *running*, *ended* and waiting to be written,
-or *sending*, in a statement whose answer has not come. This is the only owner of all four, so it
-knows the leases, the free slots and the backlog. Claim loop, executor and settler share it and do
-not know each other.
+A job is in one of five places: *ready* in a buffer, in a *run* behind another one, *running*,
+*ended* and waiting to be written, or *sending*, in a statement whose answer has not come. This is
+the only owner of all five, so it knows the leases, the free slots and the backlog. Claim loop,
+executor and settler share it and do not know each other.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from uuid import UUID
 
 from howdah.job import Claim
 from howdah.outcomes import Ending, Release
+from howdah.runs import Runs
 from howdah.states import Verb
 
 BACKLOG = 1000  # endings that may wait: a job whose ending is not written runs again after a crash
@@ -47,6 +48,7 @@ class InHand(Generic[Running]):
         self.slots: int = slots
         self.thread_limit: int = min(threads, slots)
         self.ready: list[ReadyBuffer] = []
+        self.runs: Runs = Runs()
         self.running: dict[UUID, Running] = {}
         self.endings: deque[Ending] = deque()
         self.sending: dict[Verb, list[Ending]] = {}
@@ -83,7 +85,7 @@ class InHand(Generic[Running]):
     @property
     def has_ready(self) -> bool:
         """Whether claimed jobs have still to start."""
-        return any(len(buffer) for buffer in self.ready)
+        return any(len(buffer) for buffer in self.ready) or bool(self.runs)
 
     # ── leases ────────────────────────────────────────────────────────────────────────────
 
@@ -99,7 +101,7 @@ class InHand(Generic[Running]):
     def leases(self) -> set[LeaseKey]:
         """Return the leases of all jobs that this worker knows to hold."""
         ready = (lease for buffer in self.ready for lease in buffer.leases())
-        return {*self.running_leases(), *ready, *self.unwritten_leases()}
+        return {*self.running_leases(), *ready, *self.runs.leases(), *self.unwritten_leases()}
 
     # ── endings ───────────────────────────────────────────────────────────────────────────
 

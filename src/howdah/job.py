@@ -97,6 +97,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     created_at: float
     claimed_at: float
     trace: str | None = None  # only if the queue is traced
+    in_run: bool = False  # of several jobs of an ordered key: see runs.py
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

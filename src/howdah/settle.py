@@ -167,11 +167,29 @@ class Settler:
             ending = endings.popleft()
             if type(ending.outcome) is Complete:  # the usual case: saves two calls
                 completed.append(ending)
-            else:
-                batches[verb_for(ending.outcome)].append(ending)
+                continue
+            verb = verb_for(ending.outcome)
+            if ending.claim.in_run and verb is not Verb.RELEASE:
+                endings.appendleft(ending)
+                if completed or batches:
+                    break
+                return self._next_of(verb)
+            batches[verb].append(ending)
         if completed:
             batches[Verb.COMPLETE] = completed
         return batches
+
+    def _next_of(self, verb: Verb) -> dict[Verb, list[Ending]]:
+        """Take the next endings up to the first that has another verb.
+
+        Verbs are written at the same time. Of a run, no job may end in the database before the
+        one before it: if the worker died then, only the earlier one would run again.
+        """
+        batch: list[Ending] = []
+        endings = self._in_hand.endings
+        while endings and len(batch) < BATCH and verb_for(endings[0].outcome) is verb:
+            batch.append(endings.popleft())
+        return {verb: batch}
 
     def _keep(self, batches: dict[Verb, list[Ending]]) -> None:
         """Keep the endings that got no answer, to send them again.

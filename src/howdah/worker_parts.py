@@ -59,6 +59,11 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         return sorted(self.handlers)
 
     @property
+    def ordered_types(self) -> list[str]:
+        """The types whose jobs run one after the other in each key."""
+        return [name for name in self.job_types if self.handlers[name].ordered]
+
+    @property
     def limited_types(self) -> list[str]:
         """The types of which fewer may run at once than there are slots: those in threads."""
         if self.threads >= self.concurrency:
@@ -132,6 +137,7 @@ class WorkerParts:
             worker_id,
             options.job_types,
             options.limited_types,
+            options.ordered_types,
             self.in_hand,
             self.executor,
             self.unacknowledged,

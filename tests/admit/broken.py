@@ -52,6 +52,31 @@ BROKEN = {
         r"v_claimed := howdah\.hand_over\(v_slots, p_worker_id, p_claims\)",
         "null",
     ),
+    "a run does not check its head": (
+        "35_admit/claim_run.sql",
+        r"(?s)and j\.attempts = l\.attempt\n.*?j\.key is not null",
+        "or j.id = any (array[l.id])",
+    ),
+    "a slot goes on before the last of a run has ended": (
+        "35_admit/hand_over.sql",
+        r"(?s)case when v_blind or \(.*?limit 1\) then 0 else 1 end(.*?where not f\.ordered or)",
+        r"1\1 true or",
+    ),
+    "an end of a run leaves all to another end": (
+        "35_admit/hand_over.sql",
+        r"and \(j\.xmax = '0'::xid or j\.xmax = j\.xmin\)",
+        "",
+    ),
+    "jobs of a run that go back request no look": (
+        "35_admit/hand_over.sql",
+        r"not f\.ordered or p_back or",
+        "not f.ordered or",
+    ),
+    "a job of a run goes back into the line": (
+        "60_settle/retry.sql",
+        r"when j\.ready_at is null then 'slot'",
+        "",
+    ),
     "an arrival requests no look": (
         "35_admit/request_looks.sql",
         r"if p_key is not null then",

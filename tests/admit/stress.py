@@ -158,7 +158,9 @@ class Stress:
     def _admit(self, session: Session) -> None:
         """Admit as a worker does: it reads only what came after its last look."""
         since = self._as_of.pop(session.pid, None)
-        rows = session.rows("select as_of from howdah.admit(%s)", since)
+        rows = []
+        with suppress(*EXPECTED):
+            rows = session.rows("select as_of from howdah.admit(%s)", since)
         self._as_of[session.pid] = rows[0]["as_of"] if rows else since
 
     def _work(self, session: Session, chance: random.Random, n: int) -> None:
@@ -168,45 +170,101 @@ class Stress:
             if chance.random() < 0.1:
                 self._admit(session)
             claims = session.claim(*RULES, worker=worker, batch=chance.choice([1, 2, 10]))
+            follow = self._follow(session, chance, claims)
             if not claims:
                 self._admit(session)
                 time.sleep(0.002)
                 continue
             if chance.random() < 0.03:  # it dies with what it holds
-                self.history.lost |= {claim.id for claim in claims}
+                self.history.lost |= {claim.id for claim in [*claims, *follow]}
                 life += 1
                 continue
             self._end(session, chance, claims)
+            self._end_runs(session, chance, claims, follow)
+
+    def _follow(
+        self, session: Session, chance: random.Random, claims: list[Claimed]
+    ) -> list[Claimed]:
+        """Claim the runs behind these jobs, sometimes."""
+        heads = [claim for claim in claims if RULES[claim.job_type].ordered]
+        with suppress(*EXPECTED):
+            if chance.random() < 0.7:
+                return session.claim_run(heads, chance.choice([1, 3, 10]))
+        return []
+
+    def _end_runs(
+        self,
+        session: Session,
+        chance: random.Random,
+        heads: list[Claimed],
+        follow: list[Claimed],
+    ) -> None:
+        """Run these jobs one after the other in each key, and write their ends together."""
+        runs: dict[object, list[Claimed]] = {}
+        keys = self._keys(session, [*heads, *follow])
+        for claim in follow:
+            runs.setdefault(keys.get(claim.id), []).append(claim)
+        went_on = {
+            keys.get(head.id)
+            for head in heads
+            if session.value("select count(*) from jobs_finished where id = %s", head.id)
+        }
+        for key, run in runs.items():
+            ended = 0
+            if key in went_on:
+                ended = chance.choice([0, 1, len(run) // 2, len(run)])
+                for claim in run[:ended]:
+                    began = time.monotonic()
+                    time.sleep(chance.random() * 0.001)
+                    self._ran(claim, keys, began)
+                self._write(session, chance, "complete", run[:ended])
+            rest = run[ended:]
+            if rest and key in went_on and chance.random() < 0.5:
+                began = time.monotonic()
+                time.sleep(chance.random() * 0.001)
+                self._ran(rest[0], keys, began)
+                verb = chance.choice(["retry", "retry later", "snooze"])
+                self._write(session, chance, verb, rest[:1])
+                rest = rest[1:]
+            self._write(session, chance, "release", rest)
 
     def _end(self, session: Session, chance: random.Random, claims: list[Claimed]) -> None:
         began = time.monotonic()
-        keys = {
-            row["id"]: row["key"]
-            for row in session.rows(
-                "select id, key from jobs where id = any(%s)", [claim.id for claim in claims]
-            )
-        }
+        keys = self._keys(session, claims)
         time.sleep(chance.random() * 0.005)
-        ended = time.monotonic()
-        self.history.runs += [
-            Run(claim.id, claim.job_type, keys.get(claim.id), began, ended) for claim in claims
-        ]
+        for claim in claims:
+            self._ran(claim, keys, began)
         by_verb: dict[str, list[Claimed]] = {}
         for claim in claims:
             verb = chance.choices(list(VERBS), weights=list(WEIGHTS))[0]
             by_verb.setdefault(verb, []).append(claim)
         for verb, batch in by_verb.items():
-            moved: set[object] = set()
-            more: list[Claimed] = []
-            with suppress(*EXPECTED):  # such a job is recovered later
-                if verb == "complete" and chance.random() < 0.5:
-                    stale, more = session.complete_and_claim(batch, *RULES)
-                    moved |= {claim.id for claim in batch} - stale
-                else:
-                    moved = VERBS[verb](session, batch)
-            self.history.lost |= {claim.id for claim in batch} - set(moved)
-            if more:
-                self._end(session, chance, more)
+            self._write(session, chance, verb, batch)
+
+    def _keys(self, session: Session, claims: list[Claimed]) -> dict[object, str | None]:
+        rows = session.rows(
+            "select id, key from jobs where id = any(%s)", [claim.id for claim in claims]
+        )
+        return {row["id"]: row["key"] for row in rows}
+
+    def _ran(self, claim: Claimed, keys: dict[object, str | None], began: float) -> None:
+        run = Run(claim.id, claim.job_type, keys.get(claim.id), began, time.monotonic())
+        self.history.runs.append(run)
+
+    def _write(
+        self, session: Session, chance: random.Random, verb: str, batch: list[Claimed]
+    ) -> None:
+        moved: set[object] = set()
+        more: list[Claimed] = []
+        with suppress(*EXPECTED):  # such a job is recovered later
+            if batch and verb == "complete" and chance.random() < 0.5:
+                stale, more = session.complete_and_claim(batch, *RULES)
+                moved |= {claim.id for claim in batch} - stale
+            else:
+                moved = VERBS[verb](session, batch)
+        self.history.lost |= {claim.id for claim in batch} - set(moved)
+        if more:
+            self._end(session, chance, more)
 
     def _meddle(self, session: Session, chance: random.Random, _: int) -> None:
         while not self._produced.is_set():
@@ -242,7 +300,8 @@ class Stress:
             # fair keys get wider and narrower
             told = {"slots": chance.choice([1, 1, 2, 8]), "job_types": ["fair", "fair limited"]}
             session.rows("select howdah.beat('slots', p_info => %s)", Jsonb(told))
-            session.rows("select * from howdah.upkeep('1 second')")
+            with suppress(*EXPECTED):
+                session.rows("select * from howdah.upkeep('1 second')")
             time.sleep(0.05)
 
     def _observe(self, session: Session, _: random.Random, __: int) -> None:
@@ -253,12 +312,18 @@ class Stress:
                 from jobs_live as j join type_limits as r on r.job_type = j.job_type
                 where j.key is not null and r.at_once is not null and not r.fair
                   and j.admission < 'slot'
+                  and (j.worker_id is null or j.ready_at is not null)  -- not behind another one
                 group by j.job_type, j.key, r.at_once having count(*) > r.at_once
                 union all
                 select format('%%s jobs hold a slot of %%s', count(*), l.name)
                 from jobs_live as j join limits as l on l.name = j.limited_by
                 where j.admission = 'admitted'
                 group by l.name, l.at_once having count(*) > l.at_once
+                union all
+                select format('%%s workers have a run of %%s %%s',
+                              count(distinct worker_id), job_type, key)
+                from jobs_live where worker_id is not null and ready_at is null
+                group by job_type, key having count(distinct worker_id) > 1
                 union all
                 select format('job %%s is %%s and %%s', id, admission, status) from jobs_live
                 where admission <> 'admitted' and (ready_at is not null or worker_id is not null)

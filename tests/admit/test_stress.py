@@ -38,6 +38,8 @@ FOUND = [
     "a hand-over skips a locked head",
     "a retry gives an ordered slot away",
     "an end hands nothing over",
+    "a slot goes on before the last of a run has ended",
+    "a job of a run goes back into the line",
 ]
 
 

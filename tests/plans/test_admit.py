@@ -29,7 +29,15 @@ WAITING = 400_000  # of one key, and of a limit; half as many of as many keys
 CLAIM = "select * from howdah.claim_job_batch('worker', array['mail', 'waiting'], 10)"
 ADMIT = "select * from howdah.admit()"
 COMPLETE = "select howdah.complete('worker', array[%s::uuid], array[1])"
+CLAIM_RUN = "select * from howdah.claim_run('worker', array[%s::uuid], array[1], array[3])"
 ENQUEUE = "select howdah.enqueue('waiting', p_key => %s)"
+RELEASE_RUN = """
+    select count(*)
+    from (select array_agg(id) as ids, array_agg(attempts) as attempts from jobs_live
+          where job_type = 'ordered' and key = 'one' and admission = 'admitted'
+            and worker_id is not null and ready_at is null) as r
+    cross join lateral howdah.release('worker', r.ids, r.attempts)
+"""
 FEW = 400
 MANY = 60_000  # a page looks at 20,000 jobs, and each of them may be three buffers away
 
@@ -77,7 +85,8 @@ def run_each(session: Session) -> None:
     for _ in range(3):
         session.admit()
         for job_type in ("waiting", "ordered", "limited"):
-            session.complete(session.claim(job_type))
+            claims = session.claim(job_type)
+            session.complete([*claims, *session.claim_run(claims)])
     session.rows(CLAIM)
     session.upkeep()
 
@@ -104,6 +113,9 @@ def measured(session: Session) -> dict[str, int]:
         costs[f"admit {job_type}"] = buffers(session, ADMIT)
         jobs = session.claim(job_type)
         assert jobs, "a slot was free"
+        if job_type == "ordered":
+            costs["claim_run"] = buffers(session, CLAIM_RUN, jobs[0].id)
+            assert session.value(RELEASE_RUN) == 3, "three jobs followed"
         for job in jobs:
             costs[f"complete {job_type}"] = buffers(session, COMPLETE, job.id)
         handed_over = session.claim(job_type)

@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 HOLDERS = """
     select count(*) from jobs_live where {} = %s and admission = any(%s)
+    and (worker_id is null or ready_at is not null)  -- not those that follow in a run
 """
 
 
@@ -57,6 +58,7 @@ class Start(NamedTuple):
 
     held: list[Claimed]
     waiting: list[UUID]
+    run: Sequence[Claimed] = ()  # what the worker holds behind the last of `held`
 
 
 Write = Callable[[Session, Start], object]
@@ -102,7 +104,7 @@ class Race:
         self.watcher = db.session()
         self.sessions = [db.session() for _ in range(3)]
 
-    def start(self, held: int, waiting: int) -> Start:
+    def start(self, held: int, waiting: int, run: int = 0) -> Start:
         db = self.db
         db.execute("delete from admission_requests; delete from rate_states; delete from jobs_live")
         db.execute("delete from jobs; delete from admission_requests")
@@ -111,18 +113,22 @@ class Race:
                 db.execute(statement)
             db.admit_all()
         db.execute("update type_limits set counted = false; update limits set counted = false")
-        jobs = [db.enqueue("mail", key="a", max_attempts=9) for _ in range(held + waiting)]
+        jobs = [db.enqueue("mail", key="a", max_attempts=9) for _ in range(held + run + waiting)]
         if not held:
             return Start([], jobs)
         db.admit_all()
         claims = db.claim("mail")
         assert {claim.id for claim in claims} == set(jobs[:held])
-        return Start(claims, jobs[held:])
+        following = db.claim_run(claims, run) if run else []
+        assert [claim.id for claim in following] == jobs[held : held + run]
+        return Start(claims, jobs[held + run :], following)
 
-    def check(self, held: int, waiting: int, writes: Sequence[tuple[Write, bool]]) -> None:
+    def check(
+        self, held: int, waiting: int, writes: Sequence[tuple[Write, bool]], *, follow: int = 0
+    ) -> None:
         """Run every order of these transactions; each is a write, and whether it commits."""
         for order in orders([2] * len(writes)):
-            on = self.start(held, waiting)
+            on = self.start(held, waiting, follow)
             scripts: list[Script] = [
                 [_open(write, on), commit if commits else rollback] for write, commits in writes
             ]
@@ -138,16 +144,8 @@ class Race:
     def _check_the_end(self, order: Sequence[int], on: Start) -> None:
         """Run everything that is left: nothing waits for ever, and the order is kept."""
         db = self.db
-        db.complete(
-            [
-                claim
-                for claim in on.held
-                if db.value(
-                    "select count(*) from jobs_live where id = %s and worker_id is not null",
-                    claim.id,
-                )
-            ]
-        )
+        db.complete([claim for claim in on.held if db.holds(claim)])
+        db.release(db.held_in_runs())
         left = db.column("select id from jobs_live order by arrival")
         claims = claims_of(
             db.rows("select * from jobs_live where worker_id is not null order by arrival")
@@ -158,6 +156,9 @@ class Race:
         while True:
             db.admit_all()
             self._check_slots()
+            db.rows(
+                "select howdah.run_now(array(select id from jobs_live where admission = 'backoff'))"
+            )
             claims = db.claim("mail")
             if not claims:
                 break

@@ -113,3 +113,10 @@ def queue_at(dsn: str) -> Queue:
             job.function
         )
     return queue
+
+
+@_queue.job(run="process", key="path", ordered=True)
+def append(path: str, n: int) -> None:
+    """Append a number to a file."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(f"{n}\n")

@@ -74,7 +74,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "admit(text,integer,text)": _worker,
     "first_admission(text,text,boolean)": _worker,
     "is_ordered(text)": _worker,
-    "next_in_order(text,text)": _worker,
+    "next_in_order(text,text,integer)": _worker,
+    "claim_run(text,uuid[],integer[],integer[])": _worker,
     "notify_admission()": _worker,
     "request_look(text,text,text)": _worker,
     "waiting_keys(text,text,integer)": _worker,
@@ -83,6 +84,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "places(text)": _worker,
     "waiting_limits(text)": _worker,
     "request_all_looks()": _no_role,
+    "take_back_runs(text[],text[],bigint[])": _no_role,
     "refuse_key(text)": _worker,
     "set_limit(text,integer,integer,interval,integer,boolean,text,jsonb)": _worker,
     "remove_limit(text)": _worker,
@@ -160,7 +162,7 @@ FUNCTIONS: dict[str, set[str]] = {
     # internal to recover
     "enter_held(text[],interval)": _no_role,
     # internal to the settling verbs, to enqueue and to admit
-    "hand_over(howdah.freed_slot[],text,text[])": _no_role,
+    "hand_over(howdah.freed_slot[],text,text[],boolean)": _no_role,
     "may_claim(text[],text,text,timestamp with time zone,timestamp with time zone"
     ",timestamp with time zone)": _worker,
     "enqueue_limited(text,jsonb,integer,timestamp with time zone,integer,uuid,text,text"

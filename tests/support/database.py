@@ -170,6 +170,17 @@ class Session:
         """Return the jobs that hold all their slots, in the order of enqueueing."""
         return self.column("select id from jobs where admission = 'admitted' order by arrival")
 
+    def held_in_runs(self) -> list[Claimed]:
+        """Return the jobs that a worker holds behind another one, in the order of enqueueing."""
+        held = "select * from jobs_live where worker_id is not null and ready_at is null"
+        return claims_of(self.rows(f"{held} order by arrival"))
+
+    def holds(self, claim: Claimed) -> bool:
+        """Whether the lease of this claim is valid."""
+        lease = claim.id, claim.worker_id, claim.attempts
+        held = "select from jobs_live where id = %s and worker_id = %s and attempts = %s"
+        return bool(self.rows(held, *lease))
+
     def admission_of(self, id: UUID) -> str | None:
         return self.job(id)["admission"]
 
@@ -184,6 +195,19 @@ class Session:
                 batch,
             )
         )
+
+    def claim_run(self, claims: Claims, most: int = 10) -> list[Claimed]:
+        """Claim what follows these jobs in their keys, `most` per job."""
+        worker, ids, attempts = lease_arguments(claims)
+        return [
+            claim.by(worker)
+            for claim in claims_of(
+                self.rows(
+                    "select *, null as worker_id from howdah.claim_run(%s, %s, %s, %s)",
+                    *(worker, ids, attempts, [most] * len(claims)),
+                )
+            )
+        ]
 
     def start(self, claims: Claims, ran: timedelta | None = None) -> set[UUID]:
         return self._verb("start", claims, "%s::interval[]", [ran] * len(claims))

@@ -32,13 +32,14 @@ declare
 begin
     get diagnostics v_context = pg_context;
     -- the outermost of the verbs on the stack, which is the last one in the text
-    select case f when 'claim_job_batch' then 'claim' when 'recover_stale_jobs' then 'recover' else f end
+    select case f when 'claim_job_batch' then 'claim' when 'claim_run' then 'claim'
+                  when 'recover_stale_jobs' then 'recover' else f end
     into v_verb
     from regexp_matches(
              v_context, '^(?:PL/pgSQL function howdah\.|SQL function ")(\w+)', 'gn')
              with ordinality as line (words, nth)
     cross join lateral (select line.words[1]) as function (f)
-    where f in ('claim_job_batch', 'recover_stale_jobs')
+    where f in ('claim_job_batch', 'claim_run', 'recover_stale_jobs')
        or exists (select from howdah.moves as m where m.verb = f)
     order by nth desc limit 1;
 

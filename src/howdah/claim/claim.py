@@ -11,6 +11,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
+from uuid import UUID
 
 from howdah.claim.line import Line
 from howdah.errors import HowdahError
@@ -21,6 +23,8 @@ from howdah.store import claim as store_claim
 from howdah.store.errors import LostRace, about_unreadable_job
 
 _log = log_named("howdah.claim")
+
+T = TypeVar("T")
 
 RACES = 5  # how often a claim that lost a race is sent again at once
 FEW = 8  # jobs that a woken worker claims first, without waiting for its turn
@@ -59,6 +63,13 @@ async def claim_rescan(store: Store, worker_id: str, batch_size: int, line: Line
     return claims
 
 
+async def claim_runs(
+    store: Store, worker_id: str, heads: Sequence[tuple[Claim, int]]
+) -> dict[UUID, list[Claim]]:
+    """Claim what follows these jobs in their ordered keys, up to a number for each."""
+    return await _send(partial(store_claim.claim_run, store, worker_id, heads))
+
+
 async def fail_unreadable(
     store: Store, worker_id: str, job_types: Sequence[str], refused: HowdahError
 ) -> bool:
@@ -83,7 +94,7 @@ async def claim_batch(
                 raise
 
 
-async def _send(send: Callable[[], Awaitable[list[Claim]]]) -> list[Claim]:
+async def _send(send: Callable[[], Awaitable[T]]) -> T:
     for _ in range(RACES):
         with suppress(LostRace):  # a plain UPDATE ended a job while this claim locked it
             return await send()

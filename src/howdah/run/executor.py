@@ -25,7 +25,7 @@ from howdah.errors import BadInput
 from howdah.handler import Handler, PayloadMismatch
 from howdah.in_hand import InHand
 from howdah.job import Claim
-from howdah.outcomes import Ending, Fail, HandBack, Outcome, Release
+from howdah.outcomes import Cancel, Complete, Ending, Fail, HandBack, Outcome, Release
 from howdah.run.attempt import Attempt
 from howdah.run.context import JobContext, current, lose
 from howdah.run.detach_task import detach
@@ -50,6 +50,8 @@ _log = log_named("howdah.run")
 SLOW = 0.1  # seconds: an attempt that took longer is remembered after its end
 JUST_NOW = 1.0  # seconds for which it is remembered
 CLEANUP = 5.0  # seconds that a cancelled handler gets to end
+_FOR_GOOD = (Complete, Fail, Cancel)
+STEP = 0.003  # seconds in which jobs of runs may start each other in one step of the event loop
 
 
 class Executor:
@@ -79,6 +81,9 @@ class Executor:
         self._processes = ProcessRunner(processes, reports)
         self._loop = asyncio.get_running_loop()
         self._empty_context = copy_context()  # belongs to no attempt: see _note_room
+        self._following: list[Attempt] = []  # of runs, about to begin in the next step
+        self._step_until = 0.0  # until when jobs of runs begin in this step
+        self._beginning = False  # whether one of them begins now
 
     def types(self, for_seconds: float = 0) -> list[str]:
         """Name the types that have run for so long, or have just ended. Safe in any thread."""
@@ -101,17 +106,24 @@ class Executor:
                 return  # the server crashed and lost the record of our claim
             self.lose({claim.id})
             self._abandon_task(earlier)
+        self._begin(self._add(claim))
+
+    def _add(self, claim: Claim) -> Attempt:
+        """Give a claimed job its slot."""
         handler = self._handlers[claim.job_type]
         attempt = Attempt(claim, handler, JobContext(claim, self._reports))
         self._running[claim.id] = attempt
         if handler.run == "thread":
             attempt.in_thread = True
             self._in_hand.in_threads += 1
+        return attempt
+
+    def _begin(self, attempt: Attempt) -> None:
         if self._hooks is not None:
-            self._hooks.started(claim)
+            self._hooks.started(attempt.claim)
         if self._tracing is not None:
             self._start_traced(attempt, self._tracing)
-        elif handler.thread_without_timeout:
+        elif attempt.handler.thread_without_timeout:
             self._start_in_thread(attempt)
         else:
             self._shared_task.start(attempt)
@@ -238,8 +250,56 @@ class Executor:
         elif self._hooks is not None:
             self._hooks.lost(claim, attempt.began)
         lose(attempt.context, "its attempt has ended")
+        if attempt.handler.ordered:
+            self._go_on(attempt, outcome)
         if not self._room_noted:
             self._note_room()
+
+    # ── runs ──────────────────────────────────────────────────────────────────────────────
+
+    def _go_on(self, attempt: Attempt, outcome: Outcome | None) -> None:
+        """Start the job that follows in its run, in the same slot; or release the run.
+
+        It goes on if the job has ended for good. If not, that job must run again before the next.
+        """
+        in_hand, claim = self._in_hand, attempt.claim
+        now = time.monotonic()
+        ended = not attempt.lost and isinstance(outcome, _FOR_GOOD)
+        if ended:
+            in_hand.runs.ended(claim.job_type, now - attempt.began)
+        if not in_hand.runs:
+            return
+        free = in_hand.free_in_threads if attempt.handler.run == "thread" else in_hand.free
+        if ended and in_hand.claiming and free > 0:  # an abandoned handler may have the slot
+            following = in_hand.runs.next_after(claim, now)
+            if following is not None:
+                if following.id not in self._running:  # a newer attempt: this one was recovered
+                    self._follow(self._add(following), now)
+                    return
+                in_hand.add_ending(Ending(following, Release()))
+                claim, ended = following, False
+        for released in in_hand.runs.take(claim, ended=ended):
+            in_hand.add_ending(Ending(released, Release()))
+
+    def _follow(self, attempt: Attempt, now: float) -> None:
+        """Begin a job of a run: at once, but sometimes let all else go on before."""
+        if self._following or self._beginning or now >= self._step_until:
+            if not self._following:
+                self._loop.call_soon(self._begin_following, context=self._empty_context)
+            self._following.append(attempt)
+            return
+        self._beginning = True
+        try:  # it must not inherit the context variables of the job before it
+            self._empty_context.copy().run(self._begin, attempt)
+        finally:
+            self._beginning = False
+
+    def _begin_following(self) -> None:
+        self._step_until = time.monotonic() + STEP
+        following, self._following = self._following, []
+        for attempt in following:
+            if not attempt.ended:  # stopped before it began
+                self._begin(attempt)
 
     def _tell_tracing(self, tracing: Tracing, ending: Ending) -> None:
         try:

@@ -29,6 +29,11 @@ _CLAIM_NEXT = f"""
 """  # noqa: S608
 _CLAIM_NEXT_TRACED = _CLAIM_NEXT.replace(CLAIM_COLUMNS, f"{CLAIM_COLUMNS}, trace")
 
+_CLAIM_RUN = f"""
+    select head_id, {CLAIM_COLUMNS} from howdah.async_commit(), howdah.claim_run($1, $2, $3, $4)
+"""  # noqa: S608
+_CLAIM_RUN_TRACED = _CLAIM_RUN.replace(CLAIM_COLUMNS, f"{CLAIM_COLUMNS}, trace")
+
 
 class ScanRanges(NamedTuple):
     """Key ranges of the line to claim from; see sql/40_claim/claim.sql."""
@@ -55,6 +60,23 @@ async def claim_next(
     sql = _CLAIM_NEXT if store.tracing is None else _CLAIM_NEXT_TRACED
     position = line.job_types[-1], line.after_ranks[-1], line.after_ready_at[-1], line.after_ids[-1]
     return [Claim(*row) for row in await store.fetch(sql, worker_id, batch_size, *position)]
+
+
+async def claim_run(
+    store: Store, worker_id: str, heads: Sequence[tuple[Claim, int]]
+) -> dict[UUID, list[Claim]]:
+    """Claim the jobs that follow claimed ones in their ordered keys, up to a number for each."""
+    rows = await store.fetch(
+        _CLAIM_RUN if store.tracing is None else _CLAIM_RUN_TRACED,
+        worker_id,
+        [head.id for head, _ in heads],
+        [head.attempt for head, _ in heads],
+        [most for _, most in heads],
+    )
+    runs: dict[UUID, list[Claim]] = {}
+    for head_id, *row in rows:
+        runs.setdefault(head_id, []).append(Claim(*row, in_run=True))
+    return runs
 
 
 async def claim_job_batch(

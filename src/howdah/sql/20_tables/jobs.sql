@@ -105,7 +105,8 @@ create index jobs_waiting on howdah.jobs_live (run_at)
     where ready_at is null and (admission is null or admission = 'time' or admission = 'backoff');
 
 -- Jobs with a key or a limit, in the order in which they are admitted. A job holds a slot of its key while `admission` is
--- 'admitted', 'backoff' or 'limit': the values below 'slot'.
+-- 'admitted', 'backoff' or 'limit': the values below 'slot'. An admitted job that a worker holds while its ready_at is null is in a run, and holds
+-- the slot together with others: see 35_admit/claim_run.sql. When it goes back to 'slot' it keeps its claimed_at, so that its delay blocks its key.
 create index jobs_by_key on howdah.jobs_live (job_type, key, admission, (~priority), arrival)
     where admission is not null and key is not null;
 create index jobs_by_limit on howdah.jobs_live (limited_by, admission, (~priority), arrival)

@@ -37,7 +37,8 @@ begin
                    cross join lateral (
                        select j.ctid from howdah.jobs_live as j
                        where j.ctid = c.ctid and j.admission = 'slot'
-                       limit 1 for update skip locked) as l)
+                       limit 1 for update skip locked) as l
+                   where l.ctid = c.ctid)  -- not a version that this statement does not see
                else array(
                    select l.ctid from (
                        select j.ctid from howdah.jobs_live as j
@@ -52,7 +53,8 @@ begin
         from asked as a
     ), moved as (
         update howdah.jobs_live as j
-        set admission = case when j.run_at > v_now then 'time' when j.limited_by is not null then 'limit' else 'admitted' end,
+        set admission = case when j.run_at > v_now then case when j.claimed_at is null then 'time' else 'backoff' end
+                             when j.limited_by is not null then 'limit' else 'admitted' end,
             ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end,
             -- as in hand_over
             arrival = case when t.fair and j.limited_by is not null then nextval('howdah.arrivals') else j.arrival end

@@ -4,8 +4,13 @@
 -- snapshot does not show is left to `admit`. The number of jobs that hold a slot stays the same, so nothing is counted and
 -- nobody waits. After a limit was lowered, the jobs that are left are counted, and slots that are too many are not handed over.
 --
+-- An ordered key has one slot, and several jobs of a run may hold it: see claim_run. It is free when no job holds it any more. While one is left that nobody
+-- has begun to end, its end will hand the slot over. If others are about to end all that are left, each of us sees the jobs of the
+-- other: that is left to `admit`.
+--
 --   p_slots  the slots of jobs that have ended or were put back
 --   p_worker_id, p_claims   jobs of these types that join the line are claimed for this worker at once: see complete_and_claim
+--   p_back   true: these jobs wait again. Nobody sees that before this commits, so a slot that is still held is left to `admit`
 --   returns  the jobs that were claimed
 --
 -- Locks the rows it moves (skip locked); where one was locked it leaves a request. Wakes idle workers that know the types.
@@ -13,7 +18,8 @@
 create or replace function howdah.hand_over(
     p_slots      howdah.freed_slot[],
     p_worker_id  text    default null,
-    p_claims     text[]  default '{}'
+    p_claims     text[]  default '{}',
+    p_back       bool    default false
 ) returns uuid[]
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -43,19 +49,30 @@ begin
     end if;
     if exists (select from unnest(p_slots) as s where s.key is not null) then
         with freed as materialized (
-            select s.job_type, s.key, count(*) as slots, coalesce(r.ordered, false) as ordered, r.fair,
+            select s.job_type, s.key, case when r.ordered then 1 else count(*) end as slots, coalesce(r.ordered, false) as ordered, r.fair,
                    case when r.counted then r.at_once end as most
             from unnest(p_slots) as s left join howdah.type_limits as r on r.job_type = s.job_type
             where s.key is not null and (r.job_type is null or r.at_once is not null)
             group by s.job_type, s.key, r.ordered, r.fair, r.counted, r.at_once
         ), free as materialized (
-            select f.*, case when f.most is null then f.slots
+            select f.*, case when f.ordered
+                             then case when v_blind or (
+                                 select true from howdah.jobs_live as j
+                                 where j.job_type = f.job_type and j.key = f.key and j.key is not null
+                                   and j.admission < 'slot' and j.admission is not null limit 1) then 0 else 1 end
+                             when f.most is null then f.slots
                              else least(f.slots, f.most - (select count(*) from (
                                  select from howdah.jobs_live as j
                                  where j.job_type = f.job_type and j.key = f.key and j.key is not null
                                    and j.admission < 'slot' and j.admission is not null
                                  limit f.most) as holders)) end as slots_left
             from freed as f
+            where not f.ordered or p_back or (
+                select true from howdah.jobs_live as j
+                where j.job_type = f.job_type and j.key = f.key and j.key is not null
+                  and j.admission < 'slot' and j.admission is not null
+                  and (j.xmax = '0'::xid or j.xmax = j.xmin)  -- the latter: only locked, by the transaction that wrote it
+                limit 1) is null
         ), taken as materialized (
             select f.job_type, f.key, f.slots, f.fair,
                    case when f.ordered then array(
@@ -63,7 +80,8 @@ begin
                        cross join lateral (
                            select j.ctid from howdah.jobs_live as j
                            where j.ctid = c.ctid and j.admission = 'slot' and f.slots_left > 0
-                           limit 1 for update skip locked) as l)
+                           limit 1 for update skip locked) as l
+                       where l.ctid = c.ctid)  -- not a version that this statement does not see
                    else array(
                        select l.ctid from (
                            select j.ctid from howdah.jobs_live as j
@@ -78,7 +96,8 @@ begin
             from free as f
         ), moved as (
             update howdah.jobs_live as j
-            set admission = case when j.run_at > v_now then 'time' when j.limited_by is not null then 'limit' else 'admitted' end,
+            set admission = case when j.run_at > v_now then case when j.claimed_at is null then 'time' else 'backoff' end
+                                 when j.limited_by is not null then 'limit' else 'admitted' end,
                 ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end,
                 -- its turn at the limit, too: behind the jobs of other keys that wait there now
                 arrival = case when t.fair and j.limited_by is not null then nextval('howdah.arrivals') else j.arrival end,

@@ -49,7 +49,8 @@ begin
             coalesce(p_fair, false), p_limit, false, p_declared, howdah.clock(), coalesce(p_by, session_user))
     on conflict (job_type) do update
     set at_once = excluded.at_once, ordered = excluded.ordered, fair = excluded.fair, limit_name = excluded.limit_name,
-        counted = t.counted or coalesce(excluded.at_once < coalesce(t.at_once, 2147483647), false),
+        -- what was ordered may have runs, whose jobs all hold a slot: see claim_run
+        counted = t.counted or t.ordered or coalesce(excluded.at_once < coalesce(t.at_once, 2147483647), false),
         declared = coalesce(excluded.declared, t.declared),
         changed_at = excluded.changed_at, changed_by = excluded.changed_by;
     perform howdah.fit_fair_widths(array[p_job_type]);
@@ -59,6 +60,8 @@ $$;
 
 -- clear_type_limit · remove the rule of a job type: a key has one slot, and there is no named limit
 --
+-- What was ordered keeps a rule of one slot, which counts: the jobs of a run all hold a slot, see claim_run.
+--
 --   returns  whether there was one
 
 create or replace function howdah.clear_type_limit(p_job_type text) returns bool
@@ -66,7 +69,12 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    delete from howdah.type_limits where job_type = p_job_type;
+    update howdah.type_limits as t
+    set ordered = false, limit_name = null, counted = true, declared = null, changed_at = howdah.clock(), changed_by = session_user
+    where t.job_type = p_job_type and t.ordered;
+    if not found then
+        delete from howdah.type_limits as t where t.job_type = p_job_type;
+    end if;
     if found then
         perform howdah.apply_type_limit(p_job_type);
         return true;

@@ -51,9 +51,11 @@ begin
         order by l.id
     ), back as (
         update howdah.jobs_live as j
-        set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null, attempts = j.attempts - 1,
+        set status = 'pending', worker_id = null, held_by = null, started_at = null, attempts = j.attempts - 1,
+            claimed_at = case when j.admission is not null and j.ready_at is null then j.claimed_at end,
             unread_since = coalesce(j.unread_since, v_now), ready_at = null,
             admission = case when j.admission is null then null
+                             when j.ready_at is null then 'slot'
                              when j.key is not null and howdah.is_ordered(j.job_type) then 'backoff' else 'time' end,
             run_at = v_now + least(greatest(v_now - j.unread_since, interval '1 second'), interval '1 minute'),
             last_error = format('worker %s cannot read its payload: %s', p_worker_id, left(l.error, 10000))
@@ -65,11 +67,11 @@ begin
         returning j.id, j.watched, j.job_type, j.key, j.limited_by, j.admission
     )
     select array_agg(b.id), array_agg(b.id) filter (where b.watched),
-           array_agg(row(b.job_type, case b.admission when 'time' then b.key end, b.limited_by, null)::howdah.freed_slot)
+           array_agg(row(b.job_type, case when b.admission <> 'backoff' then b.key end, b.limited_by, null)::howdah.freed_slot)
                filter (where b.admission is not null)
     into v_back, v_watched, v_slots from back as b;
     if v_slots is not null then
-        perform howdah.hand_over(v_slots);
+        perform howdah.hand_over(v_slots, p_back => true);
     end if;
 
     perform howdah.notify_followers(v_watched);

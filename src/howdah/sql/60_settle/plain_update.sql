@@ -17,6 +17,13 @@ begin
         v_due := not coalesce(new.run_at > howdah.clock(), false);
         new.worker_id := null;
         new.held_by := null;
+        if old.worker_id is not null and old.admission = 'admitted' and old.ready_at is null then  -- of a run: as in retry
+            new.claimed_at := old.claimed_at;
+            new.ready_at := null;
+            new.admission := 'slot';
+            perform howdah.request_look(new.job_type, new.key, new.limited_by);
+            return new;
+        end if;
         new.claimed_at := null;
         new.ready_at := case when v_due then coalesce(new.ready_at, now()) end;
         if old.admission = 'admitted' and (old.worker_id is not null or not v_due) then
@@ -68,8 +75,9 @@ create or replace trigger take_plain_update
           or (new.status = 'pending'
               and (new.held_by is not null
                    or (new.ready_at is null and new.run_at is null and new.admission is null)
+                   or (new.ready_at is null and new.admission = 'admitted')  -- it was in a run
                    or new.run_at > new.ready_at))  -- after it joined the line: perhaps not due
-          or (new.ready_at is null and new.worker_id is not null))  -- a plain claim of a job that waits
+          or (new.ready_at is null and new.worker_id is not null and new.admission <> 'admitted'))  -- a plain claim of a job that waits
     execute function howdah.take_plain_update();
 
 -- finished rows: made live again, or given another final status
@@ -150,29 +158,91 @@ create or replace trigger take_plain_delete
     for each statement execute function howdah.take_plain_delete();
 
 -- after a plain UPDATE, once per statement: jobs that a foreign worker took enter jobs_held, jobs that are in line
--- again wake idle workers, and followers of watched jobs are notified. The verbs write to jobs_live and do not fire
--- this trigger.
+-- again wake idle workers, and followers of watched jobs are notified. Where a job was put back that others follow in a run, these go
+-- back too: see take_back_runs. The verbs write to jobs_live and do not fire this trigger.
 create or replace function howdah.notify_plain_update() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_types text[] := array(
-        select distinct job_type from changed
-        where status = 'pending' and worker_id is null and ready_at is not null
-    );
+    v_types  text[];
+    v_back   text[];  -- types of jobs that were put back and have a key
+    v_keys   text[];
+    v_first  bigint[];
 begin
+    with pending as (
+        select c.job_type::text, c.key, c.arrival, c.ready_at is not null as in_line,
+               c.key is not null and (c.admission < 'slot' or (c.admission = 'slot' and c.claimed_at is not null)) as back
+        from changed as c where c.status = 'pending' and c.worker_id is null
+    )
+    select array_agg(distinct p.job_type) filter (where p.in_line), array_agg(p.job_type) filter (where p.back),
+           array_agg(p.key) filter (where p.back), array_agg(p.arrival) filter (where p.back)
+    into v_types, v_back, v_keys, v_first from pending as p;
     update howdah.jobs_live as j set held_by = j.worker_id
     where j.id = any (array(
         select id from changed
         where status in ('claimed', 'running') and held_by is distinct from worker_id));
-    if v_types <> '{}' then
+    if v_back is not null then
+        perform howdah.take_back_runs(v_back, v_keys, v_first);
+    end if;
+    if v_types is not null then
         perform howdah.wake(v_types);
     end if;
     perform howdah.notify_due(min(run_at)) from changed
     where status = 'pending' and worker_id is null and ready_at is null and run_at is not null;
     perform howdah.notify_followers(array(select id from changed where watched));
     return null;
+end;
+$$;
+
+-- take_back_runs · claimed, running → pending: the jobs of a run that follow a job which somebody has put back
+--
+-- Their worker must not run them before that job has run again, so it loses them. Their attempts count: perhaps one of them has begun.
+--
+--   p_job_types, p_keys, p_first  the jobs that were put back: type, key and arrival
+--
+-- Locks the rows in id order. Wakes those who follow these jobs, and as request_look.
+
+create or replace function howdah.take_back_runs(p_job_types text[], p_keys text[], p_first bigint[]) returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_ids uuid[];
+begin
+    loop  -- their worker may claim more until the last one is locked
+        with next as materialized (
+            select distinct j.id
+            from unnest(p_job_types, p_keys, p_first) as b (job_type, key, arrival)
+            cross join lateral (
+                select r.id from howdah.jobs_live as r
+                where r.job_type = b.job_type and r.key = b.key and r.key is not null
+                  and r.admission = 'admitted' and r.admission is not null
+                  and r.worker_id is not null and r.ready_at is null and r.arrival > b.arrival) as j
+        ), locked as materialized (
+            select j.id from howdah.jobs_live as j
+            where j.id = any (array(select n.id from next as n)) and j.worker_id is not null and j.ready_at is null
+            order by j.id for update
+        ), moved as (
+            update howdah.jobs_live as j
+            set status = 'pending', worker_id = null, held_by = null, started_at = null, admission = 'slot'
+            from locked as l where j.id = any (array[l.id])
+            returning j.id, j.job_type, j.key, j.limited_by
+        ), requested as (
+            select howdah.request_look(s.job_type, s.key, s.limited_by)
+            from (select distinct m.job_type::text, m.key, m.limited_by from moved as m) as s
+        )
+        select array_agg(m.id), (select count(*) from requested) into v_ids from moved as m;
+        exit when v_ids is null;
+        perform howdah.notify_followers(v_ids);
+    end loop;
 end;
 $$;
 

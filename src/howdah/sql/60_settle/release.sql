@@ -7,7 +7,8 @@
 --   p_worker_id, p_ids, p_attempts   as claim returned them
 --   returns                          the ids this call moved; a missing id was stale
 --
--- A delayed job gives back its slots: see hand_over. Only an ordered job keeps the slot of its key.
+-- A delayed job gives back its slots: see hand_over. Only an ordered job keeps the slot of its key. A job of a run waits for the slot
+-- of its key again: see claim_run.
 --
 -- Locks the rows in id order. Wakes idle workers that know the types.
 
@@ -37,11 +38,13 @@ begin
         select l.* from unnest(p_ids, p_attempts, p_delays) as l (id, attempt, delay) order by l.id
     ), moved as (
         update howdah.jobs_live as j
-        set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null,
+        set status = 'pending', worker_id = null, held_by = null, started_at = null,
+            claimed_at = case when j.admission is not null and j.ready_at is null then j.claimed_at end,
             attempts = j.attempts - 1,
             run_at = case when l.delay > '0' then howdah.clock() + l.delay else j.run_at end,
-            ready_at = case when l.delay > '0' then null else coalesce(j.ready_at, now()) end,
-            admission = case when j.admission is not null and l.delay > '0'
+            ready_at = case when l.delay > '0' or (j.admission is not null and j.ready_at is null) then null else coalesce(j.ready_at, now()) end,
+            admission = case when j.admission is not null and j.ready_at is null then 'slot'
+                             when j.admission is not null and l.delay > '0'
                              then case when j.key is not null and howdah.is_ordered(j.job_type) then 'backoff' else 'time' end
                              else j.admission end
         from leases as l
@@ -51,11 +54,11 @@ begin
     select array_agg(id), array_agg(id) filter (where watched),
            array_agg(distinct job_type) filter (where ready_at is not null),
            min(run_at) filter (where ready_at is null),
-           array_agg(row(job_type, case admission when 'time' then key end, limited_by, null)::howdah.freed_slot)
-               filter (where admission in ('time', 'backoff'))
+           array_agg(row(job_type, case when admission <> 'backoff' then key end, limited_by, null)::howdah.freed_slot)
+               filter (where admission in ('time', 'backoff', 'slot'))
     into v_moved, v_watched, v_types, v_due, v_slots from moved;
     if v_slots is not null then
-        perform howdah.hand_over(v_slots);
+        perform howdah.hand_over(v_slots, p_back => true);
     end if;
 
     perform howdah.notify_followers(v_watched);

@@ -10,7 +10,7 @@
 --   returns                          each id this call moved and the status it has now
 --
 -- A job gives back the slot of its named limit, and with a delay also that of its key: see hand_over. An ordered job keeps
--- the slot of its key.
+-- the slot of its key. A job of a run waits for that slot again: see claim_run.
 --
 -- Locks the rows in id order. Wakes idle workers for jobs that are due at once, and those
 -- who follow these jobs.
@@ -55,15 +55,17 @@ begin
         order by l.id
     ), again as (
         update howdah.jobs_live as j
-        set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null,
+        set status = 'pending', worker_id = null, held_by = null, started_at = null,
+            claimed_at = case when j.admission is not null and j.ready_at is null then j.claimed_at end,
             last_error = left(l.error, 10000),
             errors = howdah.append_error(j.errors, j.attempts, j.worker_id, l.error, l.traceback,
                                        coalesce(j.started_at, v_now - l.began_ago, j.claimed_at), v_now),
             unread_since = null,
             run_at = case when l.delay > '0' then v_now + l.delay else j.run_at end,
-            ready_at = case when l.delay > '0' or (j.admission is not null and j.limited_by is not null) then null
+            ready_at = case when l.delay > '0' or (j.admission is not null and (j.limited_by is not null or j.ready_at is null)) then null
                             else now() end,
             admission = case when j.admission is null then null
+                             when j.ready_at is null then 'slot'
                              when l.delay > '0'
                              then case when j.key is not null and howdah.is_ordered(j.job_type) then 'backoff' else 'time' end
                              when j.limited_by is not null then 'limit'
@@ -77,11 +79,11 @@ begin
     select array_agg(a.id), array_agg(a.id) filter (where watched),
            array_agg(distinct job_type) filter (where ready_at is not null),
            min(run_at) filter (where ready_at is null),
-           array_agg(row(job_type, case admission when 'time' then key end, limited_by, null)::howdah.freed_slot)
-               filter (where admission in ('time', 'backoff', 'limit'))
+           array_agg(row(job_type, case when admission in ('time', 'slot') then key end, limited_by, null)::howdah.freed_slot)
+               filter (where admission in ('time', 'backoff', 'limit', 'slot'))
     into v_again, v_watched, v_types, v_due, v_slots from again as a;
     if v_slots is not null then
-        perform howdah.hand_over(v_slots);
+        perform howdah.hand_over(v_slots, p_back => true);
     end if;
 
     perform howdah.notify_followers(v_watched);

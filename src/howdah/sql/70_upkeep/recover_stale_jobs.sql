@@ -8,6 +8,8 @@
 --
 --   returns  each id this call moved, the status it has now, and the worker that held it
 --
+-- The jobs of a run are taken away together with all jobs of it that wait before them, or not now: see claim_run.
+--
 -- Locks rows of workers, then of jobs_live in id order, skipping what is being settled at
 -- this moment. Wakes idle workers that know the types, and those who follow these jobs.
 
@@ -93,25 +95,51 @@ begin
         ) as held
         group by s.worker_id, s.error
     loop
+        -- one that is locked may be ending: then the jobs before it must not run again
+        with keys as (
+            select distinct j.job_type, j.key from howdah.jobs_live as j
+            where j.id = any (v_lost.ids) and j.key is not null and j.admission = 'admitted'
+        ), partly as materialized (
+            select k.job_type, k.key, r.id, r.held_by from keys as k
+            cross join lateral (
+                select j.id, j.held_by from howdah.jobs_live as j
+                where j.job_type = k.job_type and j.key = k.key and j.key is not null
+                  and j.admission = 'admitted' and j.admission is not null
+                  and j.worker_id = v_lost.worker_id and j.ready_at is null and j.id <> all (v_lost.ids)) as r
+        ), entered as (  -- next time
+            update howdah.jobs_live as j set held_by = j.worker_id
+            where j.id = any (array(
+                select l.id from howdah.jobs_live as l
+                where l.id = any (array(select p.id from partly as p where p.held_by is null))
+                for update skip locked))
+        )
+        select array_agg(j.id order by j.id), array_agg(j.attempts order by j.id) into v_lost.ids, v_lost.attempts
+        from howdah.jobs_live as j
+        where j.id = any (v_lost.ids)
+          and not exists (select from partly as p where p.job_type = j.job_type and p.key = j.key);
+        continue when v_lost.ids is null;
+
         with again as (
             update howdah.jobs_live as j
             set status = 'pending', worker_id = null, held_by = null, claimed_at = null, started_at = null,
                 last_error = v_lost.error,
                 errors = howdah.append_error(j.errors, j.attempts, j.worker_id, v_lost.error, null, j.started_at, v_now,
                                            p_lost => true),
-                ready_at = case when j.admission is not null and j.limited_by is not null then null
+                ready_at = case when j.admission is not null and (j.limited_by is not null or j.ready_at is null) then null
                                 else coalesce(j.ready_at, now()) end,
-                admission = case when j.admission is not null and j.limited_by is not null then 'limit' else j.admission end
+                admission = case when j.admission is not null and j.ready_at is null then 'slot'
+                                 when j.admission is not null and j.limited_by is not null then 'limit' else j.admission end
             where j.id = any (v_lost.ids) and j.attempts < least(j.max_attempts, v_limit)
               and howdah.lost_in_a_row(j.errors) < v_deaths - 1
               and (j.expires_at is null or j.expires_at > v_now)
-            returning j.id, j.watched, j.job_type, j.limited_by, j.admission
+            returning j.id, j.watched, j.job_type, j.key, j.limited_by, j.admission
         )
         select array_agg(a.id), array_agg(a.id) filter (where a.watched), array_agg(distinct a.job_type),
-               array_agg(row(a.job_type, null, a.limited_by, null)::howdah.freed_slot) filter (where a.admission = 'limit')
+               array_agg(row(a.job_type, case a.admission when 'slot' then a.key end, a.limited_by, null)::howdah.freed_slot)
+                   filter (where a.admission in ('limit', 'slot'))
         into v_again, v_watched, v_types, v_slots from again as a;
         if v_slots is not null then
-            perform howdah.hand_over(v_slots);
+            perform howdah.hand_over(v_slots, p_back => true);
         end if;
 
         perform howdah.notify_followers(v_watched);

@@ -67,9 +67,10 @@ revoke execute on function
     howdah.debounce(uuid, timestamptz, timestamptz),
     howdah.forget_unique_keys(),
     howdah.enqueue_limited(text, jsonb, int, timestamptz, int, uuid, text, text, bool, timestamptz, text, text),
-    howdah.hand_over(howdah.freed_slot[], text, text[]), howdah.limit_new(uuid[]),
+    howdah.hand_over(howdah.freed_slot[], text, text[], bool), howdah.limit_new(uuid[]),
     howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text, bool),
-    howdah.fit_fair_widths(text[], bool), howdah.request_all_looks(), howdah.compact_limit_history()
+    howdah.fit_fair_widths(text[], bool), howdah.request_all_looks(), howdah.compact_limit_history(),
+    howdah.take_back_runs(text[], text[], bigint[])
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority, expires_at)

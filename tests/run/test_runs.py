@@ -88,8 +88,12 @@ async def run_all(queue: Queue, *, concurrency: int = 10, jobs: int = JOBS) -> N
         await eventually(lambda: all_ended(queue), "all jobs have ended")
 
 
+def one_key(_: object) -> str:
+    return "one"
+
+
 def define(queue: Queue, how: str, log: Log) -> None:
-    options: dict[str, Any] = {"name": "step", "key": lambda _: "one", "ordered": True}
+    options: dict[str, Any] = {"name": "step", "key": one_key, "ordered": True}
     if how.endswith("with a timeout"):
         options["timeout"] = 60
     if how == "async":
@@ -197,7 +201,7 @@ async def test_a_job_that_runs_again_holds_its_run_up(
         act(n)
 
     function: Any = act if how == "thread" else act_async
-    options: dict[str, Any] = {"name": "step", "key": lambda _: "one", "ordered": True}
+    options: dict[str, Any] = {"name": "step", "key": one_key, "ordered": True}
     queue.job(**options, backoff=0.01)(function)
     await run_all(queue)
     twice = [[n, n] if n % 10 == 5 else [n] for n in range(JOBS)]

@@ -10,7 +10,7 @@ SECRET_TEXT = "the secret payload text"
 
 
 async def make_secret_job(queue: Queue) -> UUID:
-    """Make a failed job with the text in its payload and error, and a limit `api`."""
+    """Make a failed job with the text in its payload and error, and a limit; returns its id."""
     handle = await queue.enqueue("letters", {"note": SECRET_TEXT})
     (claim,) = await queue.claim(["letters"], 1, worker_id="w")
     await queue.set_limit("api", at_once=1)

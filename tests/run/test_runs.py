@@ -28,6 +28,11 @@ from tests.support.waiting import eventually
 JOBS = 40
 
 
+def one(_: object) -> str:
+    """Return the key of all jobs."""
+    return "one"
+
+
 class Log:
     """What the handlers of a test did."""
 
@@ -88,12 +93,8 @@ async def run_all(queue: Queue, *, concurrency: int = 10, jobs: int = JOBS) -> N
         await eventually(lambda: all_ended(queue), "all jobs have ended")
 
 
-def one_key(_: object) -> str:
-    return "one"
-
-
 def define(queue: Queue, how: str, log: Log) -> None:
-    options: dict[str, Any] = {"name": "step", "key": one_key, "ordered": True}
+    options: dict[str, Any] = {"name": "step", "key": one, "ordered": True}
     if how.endswith("with a timeout"):
         options["timeout"] = 60
     if how == "async":
@@ -167,7 +168,7 @@ async def test_many_keys_run_side_by_side_each_in_order(queue: Queue, found: lis
 async def test_plain_jobs_ask_for_no_run(queue: Queue, found: list[int]) -> None:
     log = Log()
 
-    @queue.job(key=lambda _: "one")
+    @queue.job(key=one)
     async def step(n: int) -> None:
         log.enter(n)
         log.leave()
@@ -201,7 +202,7 @@ async def test_a_job_that_runs_again_holds_its_run_up(
         act(n)
 
     function: Any = act if how == "thread" else act_async
-    options: dict[str, Any] = {"name": "step", "key": one_key, "ordered": True}
+    options: dict[str, Any] = {"name": "step", "key": one, "ordered": True}
     queue.job(**options, backoff=0.01)(function)
     await run_all(queue)
     twice = [[n, n] if n % 10 == 5 else [n] for n in range(JOBS)]
@@ -217,7 +218,7 @@ async def test_a_run_goes_on_after_a_job_that_ended_badly(
 ) -> None:
     log = Log()
 
-    @queue.job(key=lambda _: "one", ordered=True)
+    @queue.job(key=one, ordered=True)
     async def step(n: int) -> None:
         log.enter(n)
         log.leave()
@@ -235,7 +236,7 @@ async def test_payloads_that_cannot_be_read_end_a_run_job_by_job(
     """As many as would be too deep for Python if each called the next."""
     log = Log()
 
-    @queue.job(key=lambda _: "one", ordered=True)
+    @queue.job(key=one, ordered=True)
     def step(n: int) -> None:
         log.enter(n)
         log.leave()
@@ -256,7 +257,7 @@ async def test_a_job_inherits_no_context_of_the_job_before_it(
     variable = contextvars.ContextVar("variable", default=-1)
     seen: list[int] = []
 
-    @queue.job(key=lambda _: "one", ordered=True)
+    @queue.job(key=one, ordered=True)
     async def step(n: int) -> None:
         if n % 3:
             await asyncio.sleep(0)
@@ -274,7 +275,7 @@ async def test_a_worker_that_stops_releases_the_rest_of_a_run(
     blocked, go_on = asyncio.Event(), asyncio.Event()
     began: list[int] = []
 
-    @queue.job(key=lambda _: "one", ordered=True)
+    @queue.job(key=one, ordered=True)
     async def step(n: int) -> None:
         began.append(n)
         if n == JOBS // 2:
@@ -305,7 +306,7 @@ async def test_a_handler_that_is_cancelled_from_outside_ends_its_run(queue: Queu
     began: list[int] = []
     blocked = asyncio.Event()
 
-    @queue.job(key=lambda _: "one", ordered=True)
+    @queue.job(key=one, ordered=True)
     async def step(n: int) -> None:
         began.append(n)
         if n == 20:
@@ -327,7 +328,7 @@ async def test_a_timeout_for_good_lets_the_run_go_on_and_its_thread_keeps_its_sl
     began: list[int] = []
     release = threading.Event()
 
-    @queue.job(key=lambda _: "one", ordered=True, timeout=0.2)
+    @queue.job(key=one, ordered=True, timeout=0.2)
     def step(n: int) -> None:
         began.append(n)
         if n == 20:

@@ -97,3 +97,17 @@ def test_a_stale_lease_frees_nothing_and_is_told(db: Database) -> None:
     stale = [held[0].by("other")]
     assert db.complete_and_claim(stale, "mail") == ({jobs[0]}, [])
     assert db.admitted() == [jobs[0]]
+
+
+@pytest.mark.parametrize("beats", [False, True])
+def test_a_worker_that_never_beats_enters_the_index_of_held_jobs(db: Database, beats: bool) -> None:
+    """So it is found when it is lost, without a read of all live jobs."""
+    first, second = (db.enqueue("mail", key="a") for _ in range(2))
+    if beats:
+        db.beat("worker", silent_after=HOUR)
+    db.admit()
+    held = db.claim("mail")
+    assert [claim.id for claim in held] == [first]
+    db.complete_and_claim(held, "mail")
+    entered = db.value("select held_by from jobs_live where id = %s", second)
+    assert entered == (None if beats else "worker")

@@ -283,6 +283,20 @@ def test_the_run_of_a_silent_worker_is_recovered_in_its_order(db: Database, five
     assert run_rest(db) == five.jobs[1:]
 
 
+def test_the_run_of_a_worker_that_never_beats_is_recovered(db: Database) -> None:
+    db.execute(ORDERED)
+    jobs = [db.enqueue("mail", key="a") for _ in range(4)]
+    db.admit()
+    head = db.claim("mail")
+    run = db.claim_run(head, 3)
+    db.complete(head)
+    db.clock.advance(2 * HOUR)
+    # every ten minutes recover reads all live jobs: not now
+    db.execute("insert into upkeep_log (done_at) values (howdah.clock())")
+    assert set(db.recover_stale_jobs()) == {claim.id for claim in run}
+    assert run_rest(db) == jobs[1:]
+
+
 def test_a_head_is_recovered_with_all_of_its_run_or_not_yet(db: Database, five: Running) -> None:
     db.clock.advance(2 * HOUR)
     other = db.session()

@@ -91,6 +91,8 @@ begin
     with moved as (
         update howdah.jobs_live as j
         set admission = 'admitted', status = v_claimed, worker_id = v_worker, claimed_at = v_now,
+            -- those of a worker that never beats enter jobs_held at once, as in claim
+            held_by = case when not exists (select from howdah.workers as w where w.id = p_worker_id) then v_worker end,
             attempts = least(j.attempts, 2147483646) + 1, started_at = null
         from unnest(v_heads, v_spots) with ordinality as t (head_id, ctid, nth)
         where j.ctid = t.ctid

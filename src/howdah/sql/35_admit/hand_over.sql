@@ -40,12 +40,14 @@ declare
     v_job_types  text[];     -- keys that have a free slot now
     v_keys       text[];
     v_claims     text[]      := '{}';
+    v_foreign    text;       -- the worker if it never beats: its jobs enter jobs_held at once, as in claim
     v_claimed    uuid[];
     v_also       uuid[];
 begin
     if p_claims <> '{}' then
         v_claims := array(select c from unnest(p_claims) as c
                           where not exists (select from howdah.paused_types as p where p.job_type = c));
+        v_foreign := case when not exists (select from howdah.workers as w where w.id = p_worker_id) then p_worker_id end;
     end if;
     if exists (select from unnest(p_slots) as s where s.key is not null) then
         with freed as materialized (
@@ -109,6 +111,8 @@ begin
                        then v_now else j.claimed_at end,
                 started_at = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
                        then null else j.started_at end,
+                held_by = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
+                       then v_foreign else j.held_by end,
                 attempts = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
                        then least(j.attempts, 2147483646) + 1 else j.attempts end
             from (select unnest(t.spots) as ctid, t.fair from taken as t) as t
@@ -176,6 +180,8 @@ begin
                        then v_now else j.claimed_at end,
                 started_at = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
                        then null else j.started_at end,
+                held_by = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
+                       then v_foreign else j.held_by end,
                 attempts = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
                        then least(j.attempts, 2147483646) + 1 else j.attempts end
             from (select unnest(t.spots) as ctid from taken as t) as t

@@ -16,12 +16,19 @@ set enable_seqscan = on
 set jit = off
 as $$
 declare
-    v_now  timestamptz := howdah.clock();
+    v_now     timestamptz := howdah.clock();
+    v_keyed   text := (select f.admission from howdah.first_admission(p_job_type, 'any', true) as f);
+    v_keyless record;  -- for the whole type: asked for each job, it took most of the time
 begin
+    select f.admission, f.limited_by, f.limited_by like '%:' as per_key into v_keyless
+    from howdah.first_admission(p_job_type, null, true) as f;
     with other as materialized (
         select j.id, j.limited_by as before, f.limited_by, f.admission as first
         from howdah.jobs_live as j
-        cross join lateral howdah.first_admission(j.job_type, j.key, true) as f
+        cross join lateral (
+            select case when j.key is null then v_keyless.admission else v_keyed end as admission,
+                   case when v_keyless.per_key then v_keyless.limited_by || coalesce(j.key, '')
+                        else v_keyless.limited_by end as limited_by) as f
         where j.job_type = p_job_type
           and (j.limited_by is distinct from f.limited_by or (j.admission is null) <> (f.admission is null))
         order by j.id

@@ -27,12 +27,12 @@ begin
     for n in 1 .. p_types loop
         job_type := (select j.job_type from howdah.jobs_live as j
                      where j.key is not null and j.admission is not null and j.job_type > slot_wait_counts.job_type
-                     order by j.job_type limit 1);
+                     order by j.job_type, j.key, j.admission, ~j.priority, j.arrival limit 1);
         exit when job_type is null;
         select count(*), count(*) filter (where k.admission = 'slot' and k.worker_id is null) into v_read, jobs from (
             select j.admission, j.worker_id from howdah.jobs_live as j
             where j.job_type = slot_wait_counts.job_type and j.key is not null and j.admission is not null
-            order by j.key limit p_cap + 1) as k;
+            order by j.job_type, j.key, j.admission, ~j.priority, j.arrival limit p_cap + 1) as k;
         more := v_read > p_cap;
         jobs := least(jobs, p_cap);
         return next;

@@ -156,6 +156,7 @@ def test_a_rule_that_is_not_kept_is_seen(postgres: Postgres) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # a minute on a machine that does nothing else
 def test_everything_is_measured_with_howdah(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -117,7 +117,7 @@ def test_recover_reads_only_the_rows_it_takes(early_session: Session) -> None:
     read = read_by(early_session, early_session.recover_stale_jobs)
     early_session.clock.advance(-timedelta(minutes=10))
     assert read.seq_scans == 0
-    assert SETTLED <= read.rows <= 5 * SETTLED  # by worker, by id, moved, settled
+    assert SETTLED <= read.rows < 6 * SETTLED  # by worker, by id, their keys, moved, settled
 
 
 def test_promote_reads_only_due_jobs(early_session: Session) -> None:

@@ -11,6 +11,7 @@ connection_leaks.py  finds the test that left a connection open
 processes.py         `howdah worker` as a process
 postgres_server.py   a server that a test may stop, crash, fill up and promote
 proxy.py             a network that can fail
+admission.py         what a history must show of keys, limits and rates
 proxy_connection.py  one connection through that network
 fleet.py             workers, producers and an inspector as processes
 debian.py            installs programs that are not on PyPI

@@ -34,6 +34,7 @@ async def test_every_query_has_the_limit(queue: Queue, monkeypatch: pytest.Monke
     await queue.enqueue("mail")
     await queue.claim(["mail"], 1, worker_id="w")
     id = (await queue.enqueue("mail")).id
+    await queue.set_limit("api", at_once=1)
     app = dashboard(queue, access=open_access(), within=LIMIT, read_only=True)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -54,6 +55,8 @@ def _example(path: str, id: UUID) -> str:
         "{job_type:path}": "mail",
         "{job_type}": "mail",
         "{worker_id:path}": "w",
+        "{limit_name:path}": "api",
+        "{limit}": "api",
     }.items():
         path = path.replace(part, value)
     return path

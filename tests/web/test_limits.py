@@ -202,6 +202,9 @@ async def test_the_rule_of_a_type_is_set_and_removed_by_forms(
     (rule,) = (await read(queue)).rules
     assert (rule.at_once, rule.ordered, rule.limit) == (1, True, None)
     said(await send(client, "/limits/clear-type", [("type", ODD)]))
+    (rule,) = (await read(queue)).rules  # jobs may still be in a run: see clear_type_limit
+    assert (rule.at_once, rule.ordered, rule.declared) == (1, False, False)
+    said(await send(client, "/limits/clear-type", [("type", ODD)]))
     assert (await read(queue)).rules == []
     again = said(await send(client, "/limits/clear-type", [("type", ODD)]))
     assert again == f"{ODD} has no rule."

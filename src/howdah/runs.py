@@ -40,11 +40,13 @@ class Run:
     __slots__ = ("asked", "claims", "ends", "grows", "last", "until")
 
     def __init__(self, claims: Iterable[Claim], until: float) -> None:
-        self.claims = deque(claims)
-        self.last = self.claims[-1]  # the last one that is known in the key: more may follow it
-        self.until = until
-        self.grows = True  # whether more jobs may follow
-        self.asked = False  # whether they are being claimed
+        self.claims: deque[Claim] = deque(claims)
+        self.last: Claim = self.claims[
+            -1
+        ]  # the last one that is known in the key: more may follow it
+        self.until: float = until
+        self.grows: bool = True  # whether more jobs may follow
+        self.asked: bool = False  # whether they are being claimed
         self.ends: bool | None = None  # its last job ended meanwhile: whether for good
 
 

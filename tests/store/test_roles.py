@@ -57,7 +57,7 @@ FUNCTIONS_OF_NO_ROLE = {
     *("holds_unique_key", "release_unique_keys", "meet_existing", "meet_holders", "debounce"),
     *("forget_unique_keys", "enqueue_limited"),
     *("hand_over", "limit_new", "admit_keys", "admit_limit", "apply_type_limit"),
-    *("request_all_looks", "fit_fair_widths", "compact_limit_history"),
+    *("request_all_looks", "fit_fair_widths", "compact_limit_history", "take_back_runs"),
 }
 
 

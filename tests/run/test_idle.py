@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from howdah import Backoff, Queue
+from howdah import Backoff, Queue, Rate
 from howdah.outcomes import Ending
 from howdah.settle import Settler
 from howdah.states import State, Verb
 from howdah.store import claim as store_claim
+from howdah.upkeep.upkeep import Upkeep
 from tests.support.waiting import eventually
 
 
@@ -108,3 +109,38 @@ async def test_a_claim_that_began_before_the_call_does_not_count(
         may_end.set()
         await idle
         assert (await handle.job()).status is State.COMPLETED
+
+
+@pytest.mark.parametrize("limit", [False, True])
+async def test_a_job_that_waits_for_a_free_slot_is_run_too(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch, limit: bool
+) -> None:
+    """The worker's upkeep, which admits it at other times, has not done so yet."""
+    begun: list[int] = []
+
+    async def never(self: Upkeep) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Upkeep, "run", never)
+    queue.limit("api", at_once=2)
+
+    @queue.job(key=None if limit else "n", limit="api" if limit else None)
+    async def step(n: int) -> None:
+        begun.append(n)
+
+    async with queue.worker() as worker:
+        await step.enqueue_many(step.draft(n=n % 5) for n in range(20))
+        await worker.run_until_idle()
+    assert len(begun) == 20
+
+
+async def test_a_job_that_waits_for_a_rate_is_not_waited_for(queue: Queue) -> None:
+    queue.limit("api", rate=Rate(1, per=timedelta(days=1), burst=2))
+
+    @queue.job(limit="api")
+    async def step() -> None: ...
+
+    async with queue.worker() as worker:
+        await step.enqueue_many(step.draft() for _ in range(5))
+        await worker.run_until_idle()
+    assert await queue.counts() == {"step": {State.COMPLETED: 2, State.PENDING: 3}}

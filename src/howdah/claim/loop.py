@@ -41,6 +41,7 @@ from howdah.run.measures import Measures
 from howdah.safe_logging import log_named
 from howdah.settle import CompleteAndClaim
 from howdah.store import Store
+from howdah.store import admit as store_admit
 from howdah.store.errors import transient
 from howdah.store.wakeup import Wakeup
 
@@ -48,6 +49,7 @@ _log = log_named("howdah.worker")
 
 LAST_CLAIM = 5.0  # seconds to wait for a claim that is under way when the worker stops
 LOOK_AGAIN = 0.04  # seconds after which a line that was empty may have jobs of other types
+_SOON = timedelta(milliseconds=20)  # somebody had locked a row: the look is repeated
 RESCAN_WAIT = 0.5  # seconds at most between two claims while a rescan is still to come
 
 
@@ -468,10 +470,30 @@ class ClaimLoop:
         if not found and not in_hand.running and not in_hand.has_ready:
             unwritten = bool(in_hand.unwritten_leases())
             await in_hand.wait_until_written()
-            if unwritten or in_hand.batches_written != written_before:
+            again = unwritten or in_hand.batches_written != written_before
+            if again or (self._idle_wanted and await self._lets_in_more()):
                 self.wake()
             elif not in_hand.running and not in_hand.has_ready:
                 self.idle.set()
+
+    async def _lets_in_more(self) -> bool:
+        """Admit jobs that wait for a slot; returns whether some may be in line now, or very soon.
+
+        Upkeep does this too, but perhaps it has not yet. A job that a rate lets in later is not
+        waited for, as a job that is not due.
+        """
+        try:
+            admitted = await store_admit.admit(self._store)
+        except HowdahError as error:  # the next claim meets the same error and deals with it
+            _log.warning("claim.waiting retry_in=0.00s error=%s", error)
+            return True
+        if admitted is None:
+            await asyncio.sleep(HOLD / 10)
+            return True
+        soon = admitted.next_look is not None and admitted.next_look <= _SOON
+        if soon and not admitted.jobs:
+            await asyncio.sleep(HOLD / 10)
+        return soon or admitted.jobs > 0
 
     # ── ready to start ────────────────────────────────────────────────────────────────────
 

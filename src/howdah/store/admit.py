@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,21 @@ async def register_limits(
         msgspec.json.encode(limits).decode(),
     )
     return [(row[0], row[1], row[2]) for row in rows]
+
+
+class Admitted(NamedTuple):
+    """What a look at the keys and limits has done."""
+
+    jobs: int  # that joined the line
+    next_look: timedelta | None  # when to look again; None: when somebody asks for it
+
+
+async def admit(store: Store) -> Admitted | None:
+    """Let in the jobs that wait for a slot that is free; None: another session does that now."""
+    rows = await store.fetch(
+        "select admitted, next_look from howdah.async_commit(), howdah.admit()"
+    )
+    return Admitted(*rows[0]) if rows else None
 
 
 async def set_limit(store: Store, limit: Limit, by: str | None = None) -> None:

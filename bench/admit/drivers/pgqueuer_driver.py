@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import asyncpg
 import uvloop
@@ -58,7 +59,8 @@ async def work(task: Task) -> None:
     for name in sorted(names):
         manager.entrypoint(name, concurrency_limit=task.options["slots"])(handle)
     task.wait_for_start()
-    await manager.run(batch_size=task.options["batch_size"])
+    timeout = timedelta(milliseconds=task.options["dequeue_timeout_ms"])
+    await manager.run(batch_size=task.options["batch_size"], dequeue_timeout=timeout)
 
 
 if __name__ == "__main__":

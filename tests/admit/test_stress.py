@@ -43,10 +43,11 @@ FOUND = [
 ]
 
 
+@pytest.mark.timeout(900)  # most are found at once
 @pytest.mark.parametrize("what", FOUND)
 def test_a_broken_engine_is_found(database: Database, what: str) -> None:
     break_engine(database, what)
-    for seed in range(5):
+    for seed in range(25):
         if check(Stress(database.dsn, seed).run()):
             return
         database.execute("delete from jobs; delete from admission_requests")

@@ -72,10 +72,13 @@ BROKEN = {
         r"not f\.ordered or p_back or",
         "not f.ordered or",
     ),
-    "a job of a run goes back into the line": (
-        "60_settle/retry.sql",
-        r"when j\.ready_at is null then 'slot'",
-        "",
+    "the rest of a run goes back into the line": (
+        "60_settle/release.sql",
+        (
+            r"(?s) or \(j\.admission is not null and j\.ready_at is null\)( then null.*?)"
+            r"when j\.admission is not null and j\.ready_at is null then 'slot'\s+when"
+        ),
+        r"\1when",
     ),
     "an arrival requests no look": (
         "35_admit/request_looks.sql",

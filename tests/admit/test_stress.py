@@ -39,7 +39,7 @@ FOUND = [
     "a retry gives an ordered slot away",
     "an end hands nothing over",
     "a slot goes on before the last of a run has ended",
-    "a job of a run goes back into the line",
+    "the rest of a run goes back into the line",
 ]
 
 

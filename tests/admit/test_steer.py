@@ -42,6 +42,20 @@ def test_a_clone_has_the_key_and_waits(db: Database) -> None:
     assert [claim.id for claim in db.claim("mail")] == [clone]
 
 
+@pytest.mark.parametrize("verb", ["select howdah.clone(%s)", "select howdah.requeue(%s)"])
+def test_the_rules_are_read_once_for_all_jobs(db: Database, verb: str) -> None:
+    db.execute("select howdah.set_type_limit('fax', 3)")
+    jobs = db.enqueue_many([{"job_type": "mail"}] * 20)
+    db.cancel(*jobs)
+    with db.transaction():
+        assert len(db.rows(verb, jobs)) == 20
+        scans = db.value(
+            "select seq_scan + idx_scan from pg_stat_xact_user_tables "
+            "where relid = 'howdah.type_limits'::regclass"
+        )
+    assert scans < 10
+
+
 def test_a_waiting_job_with_another_priority_is_admitted_by_it(db: Database) -> None:
     first, second, third = (db.enqueue("mail", key="a") for _ in range(3))
     db.admit()

@@ -21,7 +21,6 @@ FUNCTIONS: dict[str, set[str]] = {
     "payload_key(jsonb)": _enqueuers,
     "enqueue_limited_now(text,jsonb,integer,integer,uuid,text,text,boolean)": _enqueuers,
     "limit_copied(uuid,uuid,text[])": _enqueuers,
-    "is_limited(text)": _worker,
     "enqueue_many(jsonb)": _enqueuers,
     "enqueue_now(text,jsonb,integer,timestamp with time zone,integer,uuid,interval"
     ",text,timestamp with time zone,interval,text)": _enqueuers,

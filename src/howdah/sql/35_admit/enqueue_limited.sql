@@ -92,11 +92,3 @@ begin
     perform howdah.enqueue_limited(p_job_type, p_data, p_priority, null, p_max_attempts, p_id, p_trace, p_key, p_admit);
 end;
 $$;
-
--- is_limited · whether a rule limits the jobs of this type
-
-create or replace function howdah.is_limited(p_job_type text) returns bool
-language sql stable security definer
-begin atomic
-    select exists (select from howdah.type_limits as r where r.job_type = p_job_type);
-end;

@@ -53,7 +53,7 @@ begin
                 returning jobs_live.id, jobs_live.job_type, jobs_live.key
             )
             select array_agg(m.id), array_agg(distinct m.job_type),
-                   array_agg(m.id) filter (where m.key is not null or howdah.is_limited(m.job_type))
+                   array_agg(m.id) filter (where m.key is not null or m.job_type in (select r.job_type from howdah.type_limits as r))
             into v_moved, v_types, v_limited from moved as m;
             exit;
         exception when unique_violation then  -- somebody enqueued one of these ids at this moment: try again

@@ -30,7 +30,7 @@ begin
         select o.clone_id, o.job_type, o.priority, o.data, o.max_attempts, o.expires_at, o.key from originals as o
     )
     select array_agg(o.id), array_agg(o.clone_id), array_agg(distinct o.job_type),
-           array_agg(o.clone_id) filter (where o.key is not null or howdah.is_limited(o.job_type))
+           array_agg(o.clone_id) filter (where o.key is not null or o.job_type in (select r.job_type from howdah.type_limits as r))
     into v_ids, v_clones, v_types, v_limited from originals as o;
     if v_limited is not null then
         perform howdah.limit_new(v_limited);

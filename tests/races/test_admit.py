@@ -16,6 +16,7 @@ import pytest
 from tests.admit.broken import break_engine
 from tests.races.interleaving import Script, Step, commit, orders, rollback, run
 from tests.support import Claimed, Database, Session
+from tests.support.background import BackgroundCall
 from tests.support.database import claims_of
 from tests.support.databases import Databases
 
@@ -249,3 +250,42 @@ def test_a_broken_engine_is_found(database: Database, what: str) -> None:
     writes = [(SETTLE[settle], True), (enqueue, True), (admit, True)]
     with pytest.raises(AssertionError, match=r"wait for ever|Extra items"):
         Race(database, RULES[rule]).check(1, 0, writes)
+
+
+PAUSE = 7  # an advisory lock: who moves a waiting job on waits for it
+PAUSED = f"""
+    create function pause() returns trigger language plpgsql as
+    $$ begin perform pg_advisory_xact_lock_shared({PAUSE}); return new; end $$;
+    create trigger pause before update of admission on howdah.jobs_live
+    for each row execute function pause()
+"""
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_waiting_job_that_changes_before_it_is_locked(database: Database, limited: bool) -> None:
+    """A hand-over of two slots has moved one job on; somebody changes the other before its turn."""
+    db = database
+    if limited:
+        db.execute("select howdah.set_limit('tenants', 1, p_per_key => true)")
+        db.execute("select howdah.set_type_limit('mail', null, false, 'tenants')")
+        db.admit_all()
+    for key in ("a", "b") * 2:
+        db.enqueue("mail", key=key)
+    db.admit_all()
+    held = db.claim("mail")
+    assert len(held) == 2
+    db.execute(PAUSED)
+    ender, meddler = db.session(), db.session()
+    with meddler.transaction():
+        meddler.execute("select pg_advisory_xact_lock(%s)", PAUSE)
+        ending = BackgroundCall(lambda: ender.complete(held))
+        db.wait_until_blocked(ender)
+        changed = db.execute(
+            "update jobs_live set watched = true where id in ("
+            "select id from jobs_live where worker_id is null for update skip locked)"
+        )
+    assert changed == 1
+    assert ending.result() == {claim.id for claim in held}
+    assert db.value("select count(*) from admission_requests") == 1, "one was left to admit"
+    db.admit_all()
+    assert len(db.claim("mail")) == 2

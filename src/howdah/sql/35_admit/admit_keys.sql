@@ -49,6 +49,7 @@ begin
                        select j.ctid from howdah.jobs_live as j
                        where j.ctid = c.ctid and j.admission = 'slot'
                        limit 1 for update skip locked) as l
+                   where l.ctid = c.ctid
                    limit least(a.slots, 1000)) end as spots
         from asked as a
     ), moved as (

@@ -91,6 +91,7 @@ begin
                 select j.ctid from howdah.jobs_live as j
                 where j.ctid = c.ctid and j.admission = 'limit'
                 limit 1 for update skip locked) as l
+            where l.ctid = c.ctid
             limit v_slots
         ), moved as (
             update howdah.jobs_live as j

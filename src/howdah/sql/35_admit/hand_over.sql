@@ -32,15 +32,20 @@ set enable_mergejoin = off
 set jit = off
 as $$
 declare
-    v_now        timestamptz := howdah.clock();
-    v_blind      bool        := current_setting('transaction_isolation') <> 'read committed';  -- an old snapshot
+    -- of the types of their columns: a value of another type is checked again for every row
+    v_now        howdah.instant     := howdah.clock();
+    v_ready      howdah.instant     := now();
+    v_never      howdah.instant;
+    v_worker     howdah.worker_name := p_worker_id;
+    v_status     howdah.job_status  := 'claimed';
+    v_foreign    howdah.worker_name;  -- the worker if it never beats: its jobs enter jobs_held at once, as in claim
+    v_blind      bool    := current_setting('transaction_isolation') <> 'read committed';  -- an old snapshot
     v_types      text[];     -- of jobs that joined the line
     v_more       text[];
     v_limits     text[];     -- limits at which a job has arrived, or that have a free slot now
     v_job_types  text[];     -- keys that have a free slot now
     v_keys       text[];
-    v_claims     text[]      := '{}';
-    v_foreign    text;       -- the worker if it never beats: its jobs enter jobs_held at once, as in claim
+    v_claims     text[]  := '{}';
     v_claimed    uuid[];
     v_also       uuid[];
 begin
@@ -63,11 +68,11 @@ begin
                                  where j.job_type = f.job_type and j.key = f.key and j.key is not null
                                    and j.admission < 'slot' and j.admission is not null limit 1) then 0 else 1 end
                              when f.most is null then f.slots
-                             else least(f.slots, f.most - (select count(*) from (
+                             else greatest(0, least(f.slots, f.most - (select count(*) from (
                                  select from howdah.jobs_live as j
                                  where j.job_type = f.job_type and j.key = f.key and j.key is not null
                                    and j.admission < 'slot' and j.admission is not null
-                                 limit f.most) as holders)) end as slots_left
+                                 limit f.most) as holders))) end as slots_left
             from freed as f
             where not f.ordered or p_back or (
                 select true from howdah.jobs_live as j
@@ -76,51 +81,53 @@ begin
                   and (j.xmax = '0'::xid or j.xmax = j.xmin)  -- the latter: only locked, by the transaction that wrote it
                 limit 1) is null
         ), taken as materialized (
-            select f.job_type, f.key, f.slots, f.fair,
-                   case when f.ordered then array(
-                       select l.ctid from (select howdah.next_in_order(f.job_type, f.key) as ctid) as c
-                       cross join lateral (
-                           select j.ctid from howdah.jobs_live as j
-                           where j.ctid = c.ctid and j.admission = 'slot' and f.slots_left > 0
-                           limit 1 for update skip locked) as l
-                       where l.ctid = c.ctid)  -- not a version that this statement does not see
-                   else array(
-                       select l.ctid from (
-                           select j.ctid from howdah.jobs_live as j
-                           where j.job_type = f.job_type and j.key = f.key and j.key is not null
-                             and j.admission = 'slot' and j.admission is not null
-                           order by ~j.priority, j.arrival limit greatest(f.slots_left, 0) + 16) as c
-                       cross join lateral (
-                           select j.ctid from howdah.jobs_live as j
-                           where j.ctid = c.ctid and j.admission = 'slot'
-                           limit 1 for update skip locked) as l
-                       limit greatest(f.slots_left, 0)) end as spots
+            select f.job_type, f.key, f.fair, l.ctid,
+                   howdah.may_claim(v_claims, f.job_type, l.limited_by, l.run_at, l.expires_at, v_now) as claims
             from free as f
+            cross join lateral (
+                (select l.*
+                 from (select howdah.next_in_order(f.job_type, f.key) as ctid where f.ordered and f.slots_left > 0) as c
+                 cross join lateral (
+                     select j.ctid, j.limited_by, j.run_at, j.expires_at from howdah.jobs_live as j
+                     where j.ctid = c.ctid and j.admission = 'slot'
+                     limit 1 for update skip locked) as l
+                 where l.ctid = c.ctid)  -- not a version that this statement does not see
+                union all
+                (select l.*
+                 from (
+                     select j.ctid from howdah.jobs_live as j
+                     where j.job_type = f.job_type and j.key = f.key and j.key is not null
+                       and j.admission = 'slot' and j.admission is not null
+                     order by ~j.priority, j.arrival limit case when f.ordered then 0 else f.slots_left * 2 + 16 end) as c
+                 cross join lateral (
+                     select j.ctid, j.limited_by, j.run_at, j.expires_at from howdah.jobs_live as j
+                     where j.ctid = c.ctid and j.admission = 'slot'
+                     limit 1 for update skip locked) as l
+                 where l.ctid = c.ctid
+                 limit f.slots_left)) as l
         ), moved as (
             update howdah.jobs_live as j
             set admission = case when j.run_at > v_now then case when j.claimed_at is null then 'time' else 'backoff' end
                                  when j.limited_by is not null then 'limit' else 'admitted' end,
-                ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end,
+                ready_at = case when j.run_at > v_now or j.limited_by is not null then v_never
+                                when j.run_at > v_ready then j.run_at else v_ready end,
                 -- its turn at the limit, too: behind the jobs of other keys that wait there now
                 arrival = case when t.fair and j.limited_by is not null then nextval('howdah.arrivals') else j.arrival end,
-                status = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
-                       then 'claimed' else j.status end,
-                worker_id = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
-                       then p_worker_id else j.worker_id end,
-                claimed_at = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
-                       then v_now else j.claimed_at end,
-                started_at = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
-                       then null else j.started_at end,
-                held_by = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
-                       then v_foreign else j.held_by end,
-                attempts = case when howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now)
-                       then least(j.attempts, 2147483646) + 1 else j.attempts end
-            from (select unnest(t.spots) as ctid, t.fair from taken as t) as t
+                status = case when t.claims then v_status else j.status end,
+                worker_id = case when t.claims then v_worker else j.worker_id end,
+                claimed_at = case when t.claims then v_now else j.claimed_at end,
+                started_at = v_never,
+                held_by = case when t.claims then v_foreign else j.held_by end,
+                attempts = case when t.claims then least(j.attempts, 2147483646) + 1 else j.attempts end
+            from taken as t
             where j.ctid = t.ctid
-            returning j.id, j.job_type, j.key, j.admission, j.limited_by,
-                      howdah.may_claim(v_claims, j.job_type, j.limited_by, j.run_at, j.expires_at, v_now) as claimed
+            returning j.id, j.job_type, j.key, j.admission, j.limited_by, t.claims as claimed
         ), unused as (
-            select t.job_type, t.key from taken as t where cardinality(t.spots) < t.slots
+            select s.job_type, s.key
+            from (select f.job_type, f.key, f.slots from free as f
+                  union all
+                  select t.job_type, t.key, 0 from taken as t) as s
+            group by s.job_type, s.key having count(*) <= max(s.slots)
             union
             select m.job_type, m.key from moved as m where m.admission = 'time'
         )
@@ -151,48 +158,51 @@ begin
             select 'limit', f.limited_by, f.claimed_at
             from freed as f join howdah.limits as l on l.name = split_part(f.limited_by, ':', 1)
             where l.rate is not null or l.counted or v_blind
-        ), taken as materialized (
-            select f.limited_by, f.slots,
-                   array(
-                       select l.ctid from (
-                           select j.ctid from howdah.jobs_live as j
-                           where j.limited_by = f.limited_by and j.limited_by is not null
-                             and j.admission = 'limit' and j.admission is not null
-                             and (select true from howdah.paused_types as p where p.job_type = j.job_type) is null
-                           order by ~j.priority, j.arrival limit f.slots + 64) as c
-                       cross join lateral (
-                           select j.ctid from howdah.jobs_live as j
-                           where j.ctid = c.ctid and j.admission = 'limit'
-                           limit 1 for update skip locked) as l
-                       limit f.slots) as spots
+        ), free as materialized (
+            select f.limited_by, f.slots
             from freed as f join howdah.limits as l on l.name = split_part(f.limited_by, ':', 1)
             where l.rate is null and not l.counted
+        ), taken as materialized (
+            select f.limited_by, l.ctid, howdah.may_claim(v_claims, l.job_type, null, l.run_at, l.expires_at, v_now) as claims
+            from free as f
+            cross join lateral (
+                select l.*
+                from (
+                    select j.ctid from howdah.jobs_live as j
+                    where j.limited_by = f.limited_by and j.limited_by is not null
+                      and j.admission = 'limit' and j.admission is not null
+                      and (select true from howdah.paused_types as p where p.job_type = j.job_type) is null
+                    order by ~j.priority, j.arrival limit f.slots * 2 + 64) as c
+                cross join lateral (
+                    select j.ctid, j.job_type, j.run_at, j.expires_at from howdah.jobs_live as j
+                    where j.ctid = c.ctid and j.admission = 'limit'
+                    limit 1 for update skip locked) as l
+                where l.ctid = c.ctid
+                limit f.slots) as l
         ), moved as (
             update howdah.jobs_live as j
             set admission = case when not coalesce(j.run_at > v_now, false) then 'admitted'
                                  when j.key is null then 'time' else 'backoff' end,
-                ready_at = case when j.run_at > v_now then null else greatest(now(), j.run_at) end,
-                status = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
-                       then 'claimed' else j.status end,
-                worker_id = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
-                       then p_worker_id else j.worker_id end,
-                claimed_at = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
-                       then v_now else j.claimed_at end,
-                started_at = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
-                       then null else j.started_at end,
-                held_by = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
-                       then v_foreign else j.held_by end,
-                attempts = case when howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now)
-                       then least(j.attempts, 2147483646) + 1 else j.attempts end
-            from (select unnest(t.spots) as ctid from taken as t) as t
+                ready_at = case when j.run_at > v_now then v_never when j.run_at > v_ready then j.run_at else v_ready end,
+                status = case when t.claims then v_status else j.status end,
+                worker_id = case when t.claims then v_worker else j.worker_id end,
+                claimed_at = case when t.claims then v_now else j.claimed_at end,
+                started_at = v_never,
+                held_by = case when t.claims then v_foreign else j.held_by end,
+                attempts = case when t.claims then least(j.attempts, 2147483646) + 1 else j.attempts end
+            from taken as t
             where j.ctid = t.ctid
-            returning j.id, j.job_type, j.admission, j.limited_by,
-                      howdah.may_claim(v_claims, j.job_type, null, j.run_at, j.expires_at, v_now) as claimed
+            returning j.id, j.job_type, j.admission, j.limited_by, t.claims as claimed
+        ), unused as (
+            select s.limited_by
+            from (select f.limited_by, f.slots from free as f union all select t.limited_by, 0 from taken as t) as s
+            group by s.limited_by having count(*) <= max(s.slots)
+            union
+            select m.limited_by from moved as m where m.admission <> 'admitted'
         )
         select (select array_agg(distinct m.job_type::text) from moved as m where m.admission = 'admitted' and not m.claimed),
                (select array_agg(m.id) from moved as m where m.claimed),
-               (select array_agg(distinct t.limited_by) from taken as t where cardinality(t.spots) < t.slots)
-               || (select array_agg(distinct m.limited_by) from moved as m where m.admission <> 'admitted')
+               (select array_agg(u.limited_by) from unused as u)
         into v_more, v_also, v_job_types;
         v_types := v_types || v_more;
         v_claimed := v_claimed || v_also;

@@ -17,7 +17,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping, Sequence
 from functools import partial
 from typing import assert_never
 from uuid import UUID
@@ -50,6 +50,7 @@ _log = log_named("howdah.settle")
 BATCH = 2000  # what a claim brings: with smaller batches, the endings of fast jobs would pile up
 SMALL = 100  # endings: a smaller batch waits for a moment, because more may come
 GATHER = 0.003  # seconds: that moment
+SPLIT = 20  # endings of jobs for which others wait: so many are written in two halves
 SHORT = 100  # characters of a result in the log
 
 Refused = MutableMapping[LeaseKey, str]  # why an event of an attempt could not be stored
@@ -75,6 +76,13 @@ def verb_for(outcome: Outcome) -> Verb:
             return Verb.HAND_BACK
         case _:
             assert_never(outcome)
+
+
+async def _all_of(calls: Iterable[Awaitable[None]]) -> None:
+    """Wait for all of these; if some failed, an error that waiting cannot heal comes first."""
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    if errors := [answer for answer in answers if answer is not None]:
+        raise min(errors, key=transient)
 
 
 def _fail_unreported(batches: dict[Verb, list[Ending]], refused: Refused) -> None:
@@ -210,12 +218,7 @@ class Settler:
         """Write every batch; a written one leaves the dict, so the rest can be sent again."""
         taken_at = time.monotonic()
         # at the same time: they are different jobs, and each batch waits for the disk
-        answers = await asyncio.gather(
-            *(self._settle_batch(verb, batches, taken_at) for verb in list(batches)),
-            return_exceptions=True,
-        )
-        if errors := [answer for answer in answers if answer is not None]:
-            raise min(errors, key=transient)  # an error that waiting cannot heal comes first
+        await _all_of(self._settle_batch(verb, batches, taken_at) for verb in list(batches))
 
     async def _settle_batch(
         self, verb: Verb, batches: dict[Verb, list[Ending]], taken_at: float
@@ -223,16 +226,41 @@ class Settler:
         async def write(part: Sequence[Ending]) -> dict[UUID, State | None]:
             return await self._write(verb, part)
 
+        def remove(part: Sequence[Ending]) -> None:
+            gone = {id(ending) for ending in part}
+            left = batches[verb]
+            batches[verb] = [e for e in left if id(e) not in gone] if len(part) < len(left) else []
+
         def written(part: Sequence[Ending], moved: dict[UUID, State | None]) -> None:
-            batches[verb] = batches[verb][len(part) :]
+            remove(part)
             self._tell(verb, part, moved, taken_at)
 
         async def refused(ending: Ending, error: Exception) -> None:
             await self._fail_instead(verb, ending, error, taken_at)
-            batches[verb] = batches[verb][1:]
+            remove([ending])
 
-        await write_in_parts(batches[verb], write, written, refused)
+        await _all_of(
+            write_in_parts(part, write, written, refused)
+            for part in self._beside_each_other(verb, batches[verb])
+        )
         del batches[verb]
+
+    def _beside_each_other(self, verb: Verb, endings: list[Ending]) -> list[list[Ending]]:
+        """Split a batch whose answer brings the next jobs; other batches stay whole.
+
+        The worker has nothing to do before the answer. Each half is written by a server process of
+        its own, and the jobs of the first answer run while the second half is written.
+        """
+        slotted = self._slotted
+        if (
+            not slotted
+            or verb is not Verb.COMPLETE
+            or len(endings) < SPLIT
+            or any(ending.claim.job_type not in slotted for ending in endings)
+        ):
+            return [endings]
+        middle = len(endings) // 2
+        return [endings[:middle], endings[middle:]]
 
     async def _fail_instead(
         self, verb: Verb, ending: Ending, error: Exception, taken_at: float

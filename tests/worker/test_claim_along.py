@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from howdah import Queue, State
 from howdah.errors import Unreachable
 from howdah.job import Claim
+from howdah.outcomes import Ending
+from howdah.settle import SPLIT
 from howdah.store import settle as store_settle
 from tests.support.waiting import eventually
 
@@ -100,6 +103,67 @@ async def test_jobs_whose_answer_was_lost_are_found(
     assert sorted(ran) == list(range(JOBS))
     assert most <= 5
     assert calls.lost > 0
+
+
+class Halves:
+    """Records which endings are sent at the same time, and which are written twice."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, fail: bool = False) -> None:
+        self.most = 0
+        self.failed = False
+        self.written: list[Any] = []
+        self._under_way = 0
+        self._fail = fail
+        self._complete = store_settle.complete
+        self._complete_and_claim = store_settle.complete_and_claim
+        monkeypatch.setattr(store_settle, "complete", self.complete)
+        monkeypatch.setattr(store_settle, "complete_and_claim", self.complete_and_claim)
+
+    async def complete(
+        self, store: Any, worker_id: str, endings: Sequence[Ending], *args: Any
+    ) -> set[Any]:
+        moved = await self._complete(store, worker_id, endings, *args)
+        self.written += [ending.claim.id for ending in endings]
+        return moved
+
+    async def complete_and_claim(
+        self, store: Any, worker_id: str, endings: Sequence[Ending], *args: Any
+    ) -> tuple[set[Any], list[Claim]]:
+        self._under_way += 1
+        self.most = max(self.most, self._under_way)
+        try:
+            for _ in range(10):
+                await asyncio.sleep(0)  # another call may begin
+            if self._fail and self._under_way == 2 and not self.failed:
+                self.failed = True
+                raise Unreachable("it was not sent")
+            answer = await self._complete_and_claim(store, worker_id, endings, *args)
+        finally:
+            self._under_way -= 1
+        self.written += [ending.claim.id for ending in endings]
+        return answer
+
+
+async def test_two_halves_of_a_batch_are_written_beside_each_other(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    halves = Halves(monkeypatch)
+    queue.limit("api", at_once=2 * SPLIT)
+    ran, most = await drain(queue, limit="api")
+    assert sorted(ran) == list(range(JOBS))
+    assert most <= 2 * SPLIT
+    assert halves.most == 2
+
+
+async def test_a_half_that_failed_is_written_again_and_the_other_is_not(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    halves = Halves(monkeypatch, fail=True)
+    queue.limit("api", at_once=2 * SPLIT)
+    ran, _ = await drain(queue, limit="api")
+    assert sorted(ran) == list(range(JOBS))
+    assert halves.failed
+    assert len(halves.written) == len(set(halves.written)) == JOBS
 
 
 async def test_a_plain_job_is_not_kept_waiting(queue: Queue) -> None:

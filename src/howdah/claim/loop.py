@@ -144,7 +144,7 @@ class ClaimLoop:
         self._empty_at = (
             -math.inf
         )  # when a claim of all types emptied the line; it has not filled since
-        self._along = 0  # how many jobs may come with the answer to endings
+        self._along = 0  # how many jobs may come with the answers to endings
         self._along_ended = asyncio.Event()
         self._along_ended.set()
         self._checking_age = False  # whether the age of buffered jobs is checked again and again
@@ -414,7 +414,7 @@ class ClaimLoop:
             or self._unacknowledged.due_in() == 0
         ):
             return None
-        self._along = jobs
+        self._along += jobs
         self._along_ended.clear()
         try:
             moved, claims = await send()
@@ -424,8 +424,9 @@ class ClaimLoop:
                 raise
             return None
         finally:
-            self._along = 0
-            self._along_ended.set()
+            self._along -= jobs
+            if not self._along:
+                self._along_ended.set()
         if time.monotonic() - sent > self._silent_after:
             self._unacknowledged.suspect()
         else:

@@ -57,7 +57,7 @@ class InHand(Generic[Running]):
         self.ended: int = 0  # attempts that ended so far
         self.ended_in_threads: int = 0
         self.claiming: bool = True  # False when the worker stops: then nothing more is claimed
-        self.released: bool = False  # whether jobs were released since the claim loop last asked
+        self.line_changed: bool = False  # whether jobs that scans may not find joined the line
         self.batches_written: int = 0  # batches of endings that were written so far
         self.broken: bool = False  # whether no ending will be written any more
         self.on_room: Callable[[], None] = lambda: None  # called when more jobs may fit
@@ -125,7 +125,7 @@ class InHand(Generic[Running]):
         """Note that endings were written: more jobs may fit, and released ones are in line."""
         self.batches_written += 1
         if verb is Verb.RELEASE and any(type(ending.outcome) is Release for ending in endings):
-            self.released = True
+            self.line_changed = True
         self.on_room()
 
     def batch_answered(self) -> None:

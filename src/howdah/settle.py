@@ -51,6 +51,7 @@ BATCH = 2000  # what a claim brings: with smaller batches, the endings of fast j
 SMALL = 100  # endings: a smaller batch waits for a moment, because more may come
 GATHER = 0.003  # seconds: that moment
 SPLIT = 20  # endings of jobs for which others wait: so many are written in two halves
+LONG = 20  # such endings: while so many are written, claims pass the places of those that join
 SHORT = 100  # characters of a result in the log
 
 Refused = MutableMapping[LeaseKey, str]  # why an event of an attempt could not be stored
@@ -114,6 +115,7 @@ class Settler:
         on_settled: Sequence[OnSettled] = (),
         *,
         slotted: Collection[str] = (),
+        ruled: Collection[str] = (),
         log_jobs: bool = False,
     ) -> None:
         self._store = store
@@ -123,6 +125,7 @@ class Settler:
         self._release_unanswered = release_unanswered  # a release got no answer: find its jobs
         self._on_settled = on_settled  # called with every batch that was written
         self._slotted = slotted  # job types of which others wait for the end of these
+        self._ruled = ruled  # these, and ordered ones
         # sends a batch whose answer has so many claims at most; None: it did not send it
         self.claim_along: ClaimAlong | None = None
         self._log_jobs = log_jobs  # whether to log every end, also a good one
@@ -357,7 +360,10 @@ class Settler:
             )
             if (moved := await self.claim_along(len(endings), both)) is not None:
                 return moved
-        return await store_settle.complete(store, worker_id, endings, results)
+        moved = await store_settle.complete(store, worker_id, endings, results)
+        if len(endings) >= LONG and any(e.claim.job_type in self._ruled for e in endings):
+            self._in_hand.line_changed = True
+        return moved
 
     def _tell(
         self,

@@ -119,6 +119,7 @@ class WorkerParts:
             self._release_unanswered,
             self._on_settled(),
             slotted=options.slotted_types,
+            ruled=options.slotted_types.union(options.ordered_types),
             log_jobs=options.log_jobs,
         )
         self.heartbeat: Heartbeat = Heartbeat(

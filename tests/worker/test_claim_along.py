@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 from howdah import Queue, State
@@ -17,6 +19,16 @@ from howdah.store import settle as store_settle
 from tests.support.waiting import eventually
 
 JOBS = 300
+# each job that joins the line gets a place before those of all others
+JOIN_LONG_AGO = b"""
+    create function join_long_ago() returns trigger language plpgsql as $$ begin
+        new.ready_at := timestamptz '2020-01-01 00:00Z' - new.arrival * interval '1 second';
+        return new;
+    end $$;
+    create trigger join_long_ago before update on howdah.jobs_live
+    for each row when (old.ready_at is null and new.ready_at is not null)
+    execute function join_long_ago();
+"""
 
 
 class Calls:
@@ -164,6 +176,26 @@ async def test_a_half_that_failed_is_written_again_and_the_other_is_not(
     assert sorted(ran) == list(range(JOBS))
     assert halves.failed
     assert len(halves.written) == len(set(halves.written)) == JOBS
+
+
+async def test_a_worker_looks_for_what_its_endings_have_put_in_line(
+    queue: Queue, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place in line may be before the marks: it is taken some time before the commit."""
+    monkeypatch.setattr("howdah.claim.loop.LOOK_AGAIN", 0.0)
+    monkeypatch.setattr("howdah.claim.line.WHOLE_EVERY", 3600.0)
+    monkeypatch.setattr("howdah.settle.LONG", 1)
+    with psycopg.connect(dsn) as connection:
+        connection.execute(JOIN_LONG_AGO)
+    ran: list[str] = []
+
+    @queue.job(name="mail", key="key")
+    async def mail(key: str) -> None:
+        ran.append(key)
+
+    await mail.enqueue_many([{"key": f"{n % 10}"} for n in range(JOBS)])
+    async with queue.worker(poll=timedelta(hours=1)):
+        await eventually(lambda: len(ran) >= JOBS, "all have run")
 
 
 async def test_a_plain_job_is_not_kept_waiting(queue: Queue) -> None:

@@ -65,7 +65,7 @@ def test_too_many_unwritten_endings_are_a_backlog() -> None:
 def test_only_a_release_puts_jobs_back_in_line() -> None:
     held = in_hand()
     calls: list[bool] = []
-    held.on_room = lambda: calls.append(held.released)
+    held.on_room = lambda: calls.append(held.line_changed)
     held.written(Verb.COMPLETE, [Ending(claim(1), Complete())])
     held.written(Verb.RELEASE, [Ending(claim(1), Release())])
     assert calls == [False, True]

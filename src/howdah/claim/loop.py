@@ -503,8 +503,8 @@ class ClaimLoop:
 
         Called when slots became free, or when endings were written.
         """
-        if self._in_hand.released:  # those jobs may be before the marks of their line
-            self._in_hand.released = False
+        if self._in_hand.line_changed:  # those jobs may be before the marks of their line
+            self._in_hand.line_changed = False
             for group in self._groups:
                 group.line.rescan_soon()
             self.wake()

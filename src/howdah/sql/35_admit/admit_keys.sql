@@ -56,7 +56,7 @@ begin
         update howdah.jobs_live as j
         set admission = case when j.run_at > v_now then case when j.claimed_at is null then 'time' else 'backoff' end
                              when j.limited_by is not null then 'limit' else 'admitted' end,
-            ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(now(), j.run_at) end,
+            ready_at = case when j.run_at > v_now or j.limited_by is not null then null else greatest(clock_timestamp(), j.run_at) end,
             -- as in hand_over
             arrival = case when t.fair and j.limited_by is not null then nextval('howdah.arrivals') else j.arrival end
         from (select unnest(t.spots) as ctid, t.fair from taken as t) as t

@@ -97,7 +97,7 @@ begin
             update howdah.jobs_live as j
             set admission = case when not coalesce(j.run_at > v_now, false) then 'admitted'
                                  when j.key is null then 'time' else 'backoff' end,
-                ready_at = case when j.run_at > v_now then null else greatest(now(), j.run_at) end
+                ready_at = case when j.run_at > v_now then null else greatest(clock_timestamp(), j.run_at) end
             from taken as t where j.ctid = t.ctid
             returning j.job_type, j.admission
         )

@@ -34,7 +34,7 @@ as $$
 declare
     -- of the types of their columns: a value of another type is checked again for every row
     v_now        howdah.instant     := howdah.clock();
-    v_ready      howdah.instant     := now();
+    v_ready      howdah.instant     := clock_timestamp();  -- not now(): claims may have passed the place of that time
     v_never      howdah.instant;
     v_worker     howdah.worker_name := p_worker_id;
     v_status     howdah.job_status  := 'claimed';

@@ -32,6 +32,14 @@ def test_a_stress_keeps_every_promise(database: Database, seed: int) -> None:
     assert database.value("select count(*) from jobs_live") == 0
 
 
+def test_a_stress_keeps_every_promise_beside_a_held_snapshot(database: Database) -> None:
+    """Hand-overs search only behind the jobs that have ended."""
+    database.execute("select setval('howdah.search_behind_until', 32503680000000)")
+    assert check(Stress(database.dsn, 0).run()) == []
+    database.admit_all()
+    assert database.value("select count(*) from jobs_live") == 0
+
+
 # the others are found in every order of two sessions: tests/races/test_admit.py
 FOUND = [
     "no admission lock",

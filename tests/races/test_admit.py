@@ -222,6 +222,16 @@ def test_an_end_an_arrival_and_a_look(database: Database, rule: str, settle: str
 
 
 @pytest.mark.parametrize("rule", ["one slot", "two slots", "a limit"])
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_a_hand_over_that_searches_behind_the_job_that_has_ended(
+    database: Database, rule: str, waiting: int
+) -> None:
+    database.execute("select setval('howdah.search_behind_until', 32503680000000)")
+    writes = [(SETTLE["complete"], True), (enqueue, True), (admit, True)]
+    Race(database, RULES[rule]).check(RULES[rule].slots, waiting, writes)
+
+
+@pytest.mark.parametrize("rule", ["one slot", "two slots", "a limit"])
 def test_two_looks_and_an_arrival(database: Database, rule: str) -> None:
     Race(database, RULES[rule]).check(0, 2, [(admit, True), (admit, True), (enqueue, True)])
 

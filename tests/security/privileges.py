@@ -233,6 +233,7 @@ SEQUENCES: dict[str, dict[str, set[str]]] = {
     "waits_for_disk": {},
     "arrivals": {},
     "next_look_by": {},
+    "search_behind_until": {},
 }
 
 # Every role may use a domain: it only checks a value.

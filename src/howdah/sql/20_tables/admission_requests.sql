@@ -21,10 +21,15 @@ create sequence howdah.arrivals;
 -- Until when a session promised to look again, in milliseconds since 1970: producers need not notify anybody before.
 create sequence howdah.next_look_by;
 
+-- Until when hand-overs search only behind the jobs that have ended, in milliseconds since 1970: see hand_over.
+create sequence howdah.search_behind_until;
+
 -- A slot that becomes free: what hand_over needs to know of the job that held it.
 create type howdah.freed_slot as (
     job_type    text,
     key         text,         -- null: the slot of its key is not free, or it has none
     limited_by  text,         -- null: the same for its limit
-    claimed_at  timestamptz
+    claimed_at  timestamptz,
+    rank        int,          -- with arrival, its place among the jobs that waited: a search may begin behind it; null: not known
+    arrival     bigint
 );

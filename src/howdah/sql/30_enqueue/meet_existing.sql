@@ -87,7 +87,7 @@ begin
     where j.id = p_id;
     if not v_due and v_job.admission in ('admitted', 'limit') then
         perform howdah.hand_over(array[row(v_job.job_type, case v_next when 'time' then v_job.key end,
-                                           case v_job.admission when 'admitted' then v_job.limited_by end, null)::howdah.freed_slot]);
+                                           case v_job.admission when 'admitted' then v_job.limited_by end, null, null, null)::howdah.freed_slot]);
     end if;
     if not v_due then
         perform howdah.notify_due(p_run_at);

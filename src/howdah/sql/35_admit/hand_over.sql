@@ -8,6 +8,11 @@
 -- has begun to end, its end will hand the slot over. If others are about to end all that are left, each of us sees the jobs of the
 -- other: that is left to `admit`.
 --
+-- While another session holds a snapshot, the entries of jobs that have left stay in the indexes. They are at the beginning of each key and
+-- limit, and every hand-over would read them all. A hand-over that has read many sets a time, until which keys that are not ordered and
+-- limits are searched from the place of a job that has ended. What is before it, such as a job that was committed late or one of
+-- a higher priority, waits until then, or until nobody waits behind: that is left to `admit`.
+--
 --   p_slots  the slots of jobs that have ended or were put back
 --   p_worker_id, p_claims   jobs of these types that join the line are claimed for this worker at once: see complete_and_claim
 --   p_back   true: these jobs wait again. Nobody sees that before this commits, so a slot that is still held is left to `admit`
@@ -40,6 +45,11 @@ declare
     v_status     howdah.job_status  := 'claimed';
     v_foreign    howdah.worker_name;  -- the worker if it never beats: its jobs enter jobs_held at once, as in claim
     v_blind      bool    := current_setting('transaction_isolation') <> 'read committed';  -- an old snapshot
+    v_placed     bool    := (p_slots[1]).arrival is not null;
+    v_behind     bool    := v_placed and coalesce(
+        pg_sequence_last_value('howdah.search_behind_until') > extract(epoch from clock_timestamp()) * 1000, false);
+    v_entries    bigint  := pg_stat_get_xact_tuples_returned('howdah.jobs_by_key'::regclass)
+                            + pg_stat_get_xact_tuples_returned('howdah.jobs_by_limit'::regclass);
     v_types      text[];     -- of jobs that joined the line
     v_more       text[];
     v_limits     text[];     -- limits at which a job has arrived, or that have a free slot now
@@ -57,7 +67,9 @@ begin
     if exists (select from unnest(p_slots) as s where s.key is not null) then
         with freed as materialized (
             select s.job_type, s.key, case when r.ordered then 1 else count(*) end as slots, coalesce(r.ordered, false) as ordered, r.fair,
-                   case when r.counted then r.at_once end as most
+                   case when r.counted then r.at_once end as most,
+                   -- a fair job may have another place at its limit than in its key
+                   min(array[s.rank, -s.arrival]) filter (where v_behind and r.fair is not true) as place
             from unnest(p_slots) as s left join howdah.type_limits as r on r.job_type = s.job_type
             where s.key is not null and (r.job_type is null or r.at_once is not null)
             group by s.job_type, s.key, r.ordered, r.fair, r.counted, r.at_once
@@ -72,7 +84,8 @@ begin
                                  select from howdah.jobs_live as j
                                  where j.job_type = f.job_type and j.key = f.key and j.key is not null
                                    and j.admission < 'slot' and j.admission is not null
-                                 limit f.most) as holders))) end as slots_left
+                                 limit f.most) as holders))) end as slots_left,
+                   coalesce(f.place[1], -2147483648)::int as rank, coalesce(-f.place[2], 0) as arrival
             from freed as f
             where not f.ordered or p_back or (
                 select true from howdah.jobs_live as j
@@ -97,7 +110,7 @@ begin
                  from (
                      select j.ctid from howdah.jobs_live as j
                      where j.job_type = f.job_type and j.key = f.key and j.key is not null
-                       and j.admission = 'slot' and j.admission is not null
+                       and j.admission = 'slot' and j.admission is not null and (~j.priority, j.arrival) > (f.rank, f.arrival)
                      order by ~j.priority, j.arrival limit case when f.ordered then 0 else f.slots_left * 2 + 16 end) as c
                  cross join lateral (
                      select j.ctid, j.limited_by, j.run_at, j.expires_at from howdah.jobs_live as j
@@ -142,7 +155,8 @@ begin
         elsif v_keys is not null then
             insert into howdah.admission_requests (kind, job_type, name)
             select 'key', k.job_type, k.key from unnest(v_job_types, v_keys) as k (job_type, key)
-            where (select true from howdah.jobs_live as j
+            where v_behind or (
+                   select true from howdah.jobs_live as j
                    where j.job_type = k.job_type and j.key = k.key and j.key is not null
                      and j.admission = 'slot' and j.admission is not null limit 1) is not null;
         end if;
@@ -150,7 +164,8 @@ begin
 
     if exists (select from unnest(p_slots) as s where s.limited_by is not null) then
         with freed as materialized (
-            select s.limited_by, count(*) as slots, max(s.claimed_at) as claimed_at
+            select s.limited_by, count(*) as slots, max(s.claimed_at) as claimed_at,
+                   min(array[s.rank, -s.arrival]) filter (where v_behind) as place
             from unnest(p_slots) as s where s.limited_by is not null group by s.limited_by
         ), of_admit as (
             -- these have a rate, or too many jobs hold a slot: only admit may let in others
@@ -159,7 +174,7 @@ begin
             from freed as f join howdah.limits as l on l.name = split_part(f.limited_by, ':', 1)
             where l.rate is not null or l.counted or v_blind
         ), free as materialized (
-            select f.limited_by, f.slots
+            select f.limited_by, f.slots, coalesce(f.place[1], -2147483648)::int as rank, coalesce(-f.place[2], 0) as arrival
             from freed as f join howdah.limits as l on l.name = split_part(f.limited_by, ':', 1)
             where l.rate is null and not l.counted
         ), taken as materialized (
@@ -170,7 +185,7 @@ begin
                 from (
                     select j.ctid from howdah.jobs_live as j
                     where j.limited_by = f.limited_by and j.limited_by is not null
-                      and j.admission = 'limit' and j.admission is not null
+                      and j.admission = 'limit' and j.admission is not null and (~j.priority, j.arrival) > (f.rank, f.arrival)
                       and (select true from howdah.paused_types as p where p.job_type = j.job_type) is null
                     order by ~j.priority, j.arrival limit f.slots * 2 + 64) as c
                 cross join lateral (
@@ -209,10 +224,20 @@ begin
         v_limits := v_limits || v_job_types;
     end if;
 
+    if v_placed and not v_behind then
+        v_entries := pg_stat_get_xact_tuples_returned('howdah.jobs_by_key'::regclass)
+                     + pg_stat_get_xact_tuples_returned('howdah.jobs_by_limit'::regclass) - v_entries;
+        if v_entries > 1000 + 5 * cardinality(p_slots) then
+            perform setval('howdah.search_behind_until',
+                           (extract(epoch from clock_timestamp()) * 1000 + least(v_entries / 100, 5000))::bigint);
+        end if;
+    end if;
+
     if v_limits is not null then
         insert into howdah.admission_requests (kind, name)
         select distinct 'limit', g.name from unnest(v_limits) as g (name)
-        where (select true from howdah.jobs_live as j
+        where v_behind or (
+               select true from howdah.jobs_live as j
                where j.limited_by = g.name and j.limited_by is not null
                  and j.admission = 'limit' and j.admission is not null limit 1) is not null;
     end if;

@@ -65,7 +65,7 @@ begin
           and (not p_fenced or (j.worker_id = p_worker_id and j.attempts = l.attempt))
         returning j.id, j.job_type, j.priority, j.data, j.progress, j.current_stage, j.events_count, j.worker_id, j.claimed_at,
                   j.created_at, j.attempts, j.max_attempts, j.last_error, j.run_at, j.errors, j.trace, j.watched, j.expires_at,
-                  j.unique_key, j.unique_until, j.key, j.limited_by, j.admission, l.error as error_, l.traceback as traceback_, l.result as result_,
+                  j.unique_key, j.unique_until, j.key, j.limited_by, j.admission, j.arrival, l.error as error_, l.traceback as traceback_, l.result as result_,
                   case when j.started_at is null and l.began_ago is not null then (v_now - l.began_ago)::howdah.instant
                        else coalesce(j.started_at, j.claimed_at) end as started_at_
     ), kept as (
@@ -89,7 +89,7 @@ begin
     )
     select array_agg(id), array_agg(id) filter (where watched or (not p_fenced and worker_id is not null)),
            array_agg(unique_key) filter (where unique_key is not null), array_agg(id) filter (where unique_key is not null),
-           array_agg(row(job_type, key, case admission when 'admitted' then limited_by end, claimed_at)::howdah.freed_slot)
+           array_agg(row(job_type, key, case admission when 'admitted' then limited_by end, claimed_at, ~priority, arrival)::howdah.freed_slot)
                filter (where admission < 'slot')
     into v_moved, v_watched, v_keys, v_unique, v_slots from ended;
     if v_keys is not null then

@@ -67,7 +67,7 @@ begin
         returning j.id, j.watched, j.job_type, j.key, j.limited_by, j.admission
     )
     select array_agg(b.id), array_agg(b.id) filter (where b.watched),
-           array_agg(row(b.job_type, case when b.admission <> 'backoff' then b.key end, b.limited_by, null)::howdah.freed_slot)
+           array_agg(row(b.job_type, case when b.admission <> 'backoff' then b.key end, b.limited_by, null, null, null)::howdah.freed_slot)
                filter (where b.admission is not null)
     into v_back, v_watched, v_slots from back as b;
     if v_slots is not null then

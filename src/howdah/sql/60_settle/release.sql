@@ -54,7 +54,7 @@ begin
     select array_agg(id), array_agg(id) filter (where watched),
            array_agg(distinct job_type) filter (where ready_at is not null),
            min(run_at) filter (where ready_at is null),
-           array_agg(row(job_type, case when admission <> 'backoff' then key end, limited_by, null)::howdah.freed_slot)
+           array_agg(row(job_type, case when admission <> 'backoff' then key end, limited_by, null, null, null)::howdah.freed_slot)
                filter (where admission in ('time', 'backoff', 'slot'))
     into v_moved, v_watched, v_types, v_due, v_slots from moved;
     if v_slots is not null then

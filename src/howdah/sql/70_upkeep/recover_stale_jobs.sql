@@ -135,7 +135,7 @@ begin
             returning j.id, j.watched, j.job_type, j.key, j.limited_by, j.admission
         )
         select array_agg(a.id), array_agg(a.id) filter (where a.watched), array_agg(distinct a.job_type),
-               array_agg(row(a.job_type, case a.admission when 'slot' then a.key end, a.limited_by, null)::howdah.freed_slot)
+               array_agg(row(a.job_type, case a.admission when 'slot' then a.key end, a.limited_by, null, null, null)::howdah.freed_slot)
                    filter (where a.admission in ('limit', 'slot'))
         into v_again, v_watched, v_types, v_slots from again as a;
         if v_slots is not null then

@@ -32,7 +32,7 @@ begin
                 for update skip locked))
             returning j.job_type, j.limited_by
         )
-        select array_agg(row(b.job_type, null, b.limited_by, null)::howdah.freed_slot) into v_slots from back as b;
+        select array_agg(row(b.job_type, null, b.limited_by, null, null, null)::howdah.freed_slot) into v_slots from back as b;
         if v_slots is not null then
             perform howdah.hand_over(v_slots);
         end if;

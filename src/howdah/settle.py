@@ -50,7 +50,7 @@ _log = log_named("howdah.settle")
 BATCH = 2000  # what a claim brings: with smaller batches, the endings of fast jobs would pile up
 SMALL = 100  # endings: a smaller batch waits for a moment, because more may come
 GATHER = 0.003  # seconds: that moment
-SPLIT = 20  # endings of jobs for which others wait: so many are written in two halves
+SPLIT = 200  # endings of jobs for which others wait: so many are written in two halves
 LONG = 20  # such endings: while so many are written, claims pass the places of those that join
 SHORT = 100  # characters of a result in the log
 

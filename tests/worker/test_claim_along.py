@@ -14,11 +14,11 @@ from howdah import Queue, State
 from howdah.errors import Unreachable
 from howdah.job import Claim
 from howdah.outcomes import Ending
-from howdah.settle import SPLIT
 from howdah.store import settle as store_settle
 from tests.support.waiting import eventually
 
 JOBS = 300
+SPLIT = 20  # endings that are written in two halves, in these tests
 # each job that joins the line gets a place before those of all others
 JOIN_LONG_AGO = b"""
     create function join_long_ago() returns trigger language plpgsql as $$ begin
@@ -128,6 +128,7 @@ class Halves:
         self._fail = fail
         self._complete = store_settle.complete
         self._complete_and_claim = store_settle.complete_and_claim
+        monkeypatch.setattr("howdah.settle.SPLIT", SPLIT)
         monkeypatch.setattr(store_settle, "complete", self.complete)
         monkeypatch.setattr(store_settle, "complete_and_claim", self.complete_and_claim)
 

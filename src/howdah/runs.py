@@ -1,7 +1,7 @@
 """Runs: the jobs of ordered keys that a worker holds behind the job before them.
 
-Comes after   claim/loop.py    which claims them with the first job of the key
-Comes before  run/executor.py  which starts each of them when the one before it has ended for good
+Comes after   claim/run_claims.py  which claims them with the first job of the key
+Comes before  run/executor.py      which starts each one when the job before it has ended for good
 In SQL        sql/35_admit/claim_run.sql
 
 A run saves the round trips between the jobs of a key. It is worth that only for fast jobs, so its

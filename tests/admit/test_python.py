@@ -55,6 +55,9 @@ BAD: dict[str, Callable[[Queue], object]] = {
     "at_once must be between 1 and": lambda q: q.job(key="a", at_once=0),
     "at_once must be 1, or left out": lambda q: q.job(key="a", at_once=2, ordered=True),
     "ordered must be True or False": lambda q: q.job(ordered="yes"),  # type: ignore[call-overload]
+    "ordered=True needs key": lambda q: q.job(ordered=True),
+    "at_once=3 needs key": lambda q: q.job(at_once=3),
+    "at_once=2 needs key": lambda q: q.job(at_once=2, limit="api"),
     "the limit 'api' needs at_once or a rate": lambda q: q.limit("api"),
     "rate must be a Rate": lambda q: q.limit("api", rate=100),  # type: ignore[arg-type]
     "count in Rate": lambda _: Rate(0),

@@ -121,6 +121,9 @@ def test_recover_reads_only_the_rows_it_takes(early_session: Session) -> None:
 
 
 def test_promote_reads_only_due_jobs(early_session: Session) -> None:
+    early_session.clock.advance(timedelta(hours=1))
+    early_session.promote()  # what other tests have handed back, due in a moment
+    early_session.clock.advance(-timedelta(hours=1))
     assert read_by(early_session, early_session.promote) == Read(0, 0)
     for _ in range(SETTLED):
         early_session.enqueue("mail", delay=timedelta(minutes=1))

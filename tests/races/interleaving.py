@@ -70,9 +70,9 @@ class _Player:
             self._call = None
         return call.over
 
-    def finish(self) -> None:
-        while self._call is not None or self._waiting:
-            self.go_on()
+    @property
+    def at_work(self) -> bool:
+        return self._call is not None or bool(self._waiting)
 
 
 def run(
@@ -91,6 +91,7 @@ def run(
         for player in players:
             player.go_on()
         after_step()
-    for player in players:
-        player.finish()
+    while any(player.at_work for player in players):  # one may wait for what another still does
+        for player in players:
+            player.go_on()
     after_step()

@@ -6,7 +6,6 @@ holds the slot, or one run; at the end all jobs that are left run in the order o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from itertools import combinations
 
@@ -16,16 +15,18 @@ from tests.admit.broken import break_engine
 from tests.races.test_admit import (
     RULES,
     Race,
+    Races,
     Start,
     Write,
     admit,
     cancel_waiting,
     database,
     enqueue,
+    races,
 )
 from tests.support import Database, Session
 
-__all__ = ["database"]
+__all__ = ["database", "races"]
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -71,34 +72,19 @@ HEAD: dict[str, Write] = {
     "another claim of the run": claim_run,
 }
 
-ORDERED = RULES["ordered"]
-
-
-class RaceForRun(Race):
-    """A race in which the head may be put back while its run is claimed."""
-
-    def _check_the_end(self, order: Sequence[int], on: Start) -> None:
-        head = on.held[0]
-        if not self.db.holds(head) and self.put_back:
-            assert self.db.held_in_runs() == [], f"order {order}: its run did not go back"
-        super()._check_the_end(order, on)
-
-    put_back = False
-
 
 @pytest.mark.parametrize("write", HEAD)
-def test_the_claim_of_a_run_and_another_write(database: Database, write: str) -> None:
-    race = RaceForRun(database, ORDERED)
+def test_the_claim_of_a_run_and_another_write(races: Races, write: str) -> None:
     for commits in (True, False):
-        race.put_back = commits and write == "put back"
-        race.check(1, 2, [(claim_run, True), (HEAD[write], commits)])
+        put_back = commits and write == "put back"
+        writes = [(claim_run, True), (HEAD[write], commits)]
+        races["ordered"].check(1, 2, writes, put_back=put_back)
 
 
 @pytest.mark.parametrize(("first", "second"), list(combinations(RUN, 2)))
-def test_two_writes_to_a_run(database: Database, first: str, second: str) -> None:
-    race = Race(database, ORDERED)
+def test_two_writes_to_a_run(races: Races, first: str, second: str) -> None:
     for waiting in (0, 1):
-        race.check(1, waiting, [(RUN[first], True), (RUN[second], True)], follow=2)
+        races["ordered"].check(1, waiting, [(RUN[first], True), (RUN[second], True)], follow=2)
 
 
 def complete_two(session: Session, on: Start) -> object:
@@ -115,20 +101,19 @@ LAST: dict[str, Write] = {
 
 
 @pytest.mark.parametrize("last", LAST)
-def test_the_last_of_a_run_goes_back_while_the_others_end(database: Database, last: str) -> None:
-    race = Race(database, ORDERED)
+def test_the_last_of_a_run_goes_back_while_the_others_end(races: Races, last: str) -> None:
     for waiting in (0, 1):
-        race.check(1, waiting, [(complete_two, True), (LAST[last], True)], follow=2)
+        races["ordered"].check(1, waiting, [(complete_two, True), (LAST[last], True)], follow=2)
 
 
 WITH_A_LOOK = ["complete the head", "release the run", "retry the first"]
 
 
 @pytest.mark.parametrize("write", WITH_A_LOOK)
-def test_the_end_of_a_run_another_write_and_a_look(database: Database, write: str) -> None:
+def test_the_end_of_a_run_another_write_and_a_look(races: Races, write: str) -> None:
     ends = "complete the run" if write == "complete the head" else "complete the head"
     writes = [(RUN[ends], True), (RUN[write], True), (admit, True)]
-    Race(database, ORDERED).check(1, 1, writes, follow=2)
+    races["ordered"].check(1, 1, writes, follow=2)
 
 
 FOUND = {
@@ -152,8 +137,7 @@ FOUND = {
 def test_a_broken_engine_is_found(database: Database, what: str) -> None:
     break_engine(database, what)
     follow = 0 if what == "a run does not check its head" else 2
-    race = RaceForRun(database, ORDERED)
-    race.put_back = not follow
+    race = Race(database, RULES["ordered"])
     waiting = 0 if what == "jobs of a run that go back request no look" else 1
     with pytest.raises(AssertionError):
-        race.check(1, waiting, FOUND[what], follow=follow)
+        race.check(1, waiting, FOUND[what], follow=follow, put_back=not follow)

@@ -60,10 +60,7 @@ class Actor:
             if not call.over:
                 return
 
-    def finish(self) -> None:
-        wait_until(self._over, "all steps have ended", pause=0.001)
-
-    def _over(self) -> bool:
+    def over(self) -> bool:
         self.proceed()
         if self._due or (self._under_way is not None and not self._under_way.over):
             return False
@@ -104,9 +101,12 @@ class Race:
             for actor in self.actors:
                 actor.proceed()
             self.check()
-        for actor in self.actors:
-            actor.finish()
+        wait_until(self._over, "all steps have ended", pause=0.001)
         self.check()
+
+    def _over(self) -> bool:
+        over = [actor.over() for actor in self.actors]  # all go on: one may wait for another
+        return all(over)
 
     def check(self) -> None:
         """Check what is committed now."""

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from howdah import Cancel, Fail, HowdahError, Queue, Retry, Snooze, State, runs
-from howdah.claim import loop
+from howdah.claim import run_claims
 from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Complete, Ending, Outcome, Release
@@ -57,7 +57,7 @@ def found(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> li
     """How many jobs each call for runs has claimed: in short and in long parts."""
     monkeypatch.setattr(runs, "LONGEST", request.param)
     sizes: list[int] = []
-    claim_runs = loop.claim_runs
+    claim_runs = run_claims.claim_runs
 
     async def counted(
         store: Store, worker_id: str, heads: Sequence[tuple[Claim, int]]
@@ -66,7 +66,7 @@ def found(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> li
         sizes.append(sum(map(len, following.values())))
         return following
 
-    monkeypatch.setattr(loop, "claim_runs", counted)
+    monkeypatch.setattr(run_claims, "claim_runs", counted)
     return sizes
 
 
@@ -355,7 +355,7 @@ async def test_a_call_for_runs_that_fails_costs_no_job(
         failed.append(1)
         raise HowdahError("the answer was lost")
 
-    monkeypatch.setattr(loop, "claim_runs", fails)
+    monkeypatch.setattr(run_claims, "claim_runs", fails)
     await run_all(queue)
     assert log.began == list(range(JOBS))
     assert failed
@@ -366,7 +366,7 @@ async def test_the_jobs_of_a_lost_answer_are_released_and_run_in_order(
 ) -> None:
     log = Log()
     define(queue, "async", log)
-    claim_runs = loop.claim_runs
+    claim_runs = run_claims.claim_runs
     lost: list[int] = []
 
     async def loses(
@@ -378,7 +378,7 @@ async def test_the_jobs_of_a_lost_answer_are_released_and_run_in_order(
             raise HowdahError("the answer was lost")
         return runs
 
-    monkeypatch.setattr(loop, "claim_runs", loses)
+    monkeypatch.setattr(run_claims, "claim_runs", loses)
     await run_all(queue)
     assert log.began == list(range(JOBS))
     assert lost[0] > 0

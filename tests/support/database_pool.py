@@ -71,6 +71,8 @@ class DatabasePool:
 
     def take(self) -> str:
         """Lend a database with the schema, the guard and nothing else in it; returns its DSN."""
+        if not self._databases.made_today:
+            self._free.clear()
         if self._free:
             return self._free.pop()
         dsn = self._databases.create_guarded()

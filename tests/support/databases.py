@@ -7,17 +7,17 @@ about 20 ms.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from howdah import Queue
+from howdah import SyncQueue
 from howdah.embedded import join
 from tests.support.database import GUARD
 
@@ -34,7 +34,16 @@ def server_for_tests(home: Path) -> Generator[str]:
         yield dsn
         return
     with join(home) as server:
-        yield with_database(server.dsn, "postgres")
+        dsn = with_database(server.dsn, "postgres")
+        _wait_for_no_disk(dsn)
+        yield dsn
+
+
+def _wait_for_no_disk(dsn: str) -> None:
+    """Let commits not wait for the disk: nobody crashes this server, and tests end far sooner."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("alter system set synchronous_commit = off")
+        connection.execute("select pg_reload_conf()")
 
 
 class Databases:
@@ -42,26 +51,38 @@ class Databases:
 
     def __init__(self, server_dsn: str) -> None:
         self.server_dsn = server_dsn
-        self._template = f"howdah_template_{secrets.token_hex(4)}"
         self._guarded_template: str | None = None
         self._made: list[str] = []
-        self.create_empty(self._template)
-        asyncio.run(self._install())
+        self._make_template()
 
-    async def _install(self) -> None:
-        queue = Queue(with_database(self.server_dsn, self._template))
-        await queue.install()
-        await queue.close()
+    def _make_template(self) -> None:
+        self._day = datetime.now(UTC).date()
+        self._template = f"howdah_template_{secrets.token_hex(4)}"
+        self._guarded_template = None
+        with SyncQueue(self.create_empty(self._template)) as queue:
+            queue.install()
+
+    def _template_of_today(self) -> str:
+        """Return the template; after midnight a new one, because each day has its partitions."""
+        if not self.made_today:
+            self._make_template()
+        return self._template
+
+    @property
+    def made_today(self) -> bool:
+        """Whether the databases that were made so far have the partitions of today."""
+        return self._day == datetime.now(UTC).date()
 
     def create(self) -> str:
         """Make a database with the schema; returns its DSN."""
-        return self._create(f"template {self._template}")
+        return self._create(f"template {self._template_of_today()}")
 
     def create_guarded(self) -> str:
         """Make a database with the schema and the guard of support/guard.sql; returns its DSN."""
+        template = self._template_of_today()
         if self._guarded_template is None:
-            name = f"{self._template}_guarded"
-            dsn = self._create(f"template {self._template}", name)
+            name = f"{template}_guarded"
+            dsn = self._create(f"template {template}", name)
             with psycopg.connect(dsn, autocommit=True) as connection:
                 connection.execute(GUARD.encode())
             self._guarded_template = name

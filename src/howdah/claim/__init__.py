@@ -5,5 +5,6 @@ line.py            the job types of a worker, and which part of the line to scan
 buffer.py          claimed jobs that have not started
 loop.py            the claim loop
 rescan.py          scans again the part of a slow line that its marks skip
+run_claims.py      claims what follows a job in its ordered key
 unacknowledged.py  releases the jobs of a claim whose answer was lost
 """

@@ -19,17 +19,15 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-import msgspec
-
 from howdah.claim.buffer import HOLD, Buffer
-from howdah.claim.claim import FEW, claim, claim_rescan, claim_runs, fail_unreadable
+from howdah.claim.claim import FEW, claim, claim_rescan, fail_unreadable
 from howdah.claim.line import Line
 from howdah.claim.rescan import Rescan
+from howdah.claim.run_claims import RunClaims
 from howdah.claim.unacknowledged import UnacknowledgedClaims
 from howdah.errors import HowdahError
 from howdah.growing_pause import GrowingPause
@@ -104,8 +102,6 @@ class ClaimLoop:
         self._unacknowledged = unacknowledged
         self._measures = measures
         self._silent_after = silent_after.total_seconds()
-        self._batch_size = batch_size
-        self._ordered = frozenset(ordered)
         self.job_types: list[str] = sorted(set(job_types))
         in_threads = [name for name in self.job_types if name in limited]
         others = [name for name in self.job_types if name not in limited]
@@ -150,10 +146,17 @@ class ClaimLoop:
         self._checking_age = False  # whether the age of buffered jobs is checked again and again
         in_hand.ready.extend(group.buffer for group in self._groups)
         in_hand.on_room = self.start_ready
-        in_hand.runs.on_growing = self._grow_soon
-        self._growing: asyncio.Task[None] | None = None
-        self._empty_context = copy_context()  # belongs to no job
-        self._unknown = asyncio.Lock()  # jobs that are being claimed would look unknown
+        self._run_claims = RunClaims(
+            store,
+            worker_id,
+            ordered,
+            in_hand,
+            unacknowledged,
+            batch_size=batch_size,
+            silent_after=self._silent_after,
+            on_claimed=self._take,
+            on_refused=self._release,
+        )
 
     @property
     def hears(self) -> bool:
@@ -198,8 +201,7 @@ class ClaimLoop:
                 await self._loop_ended.wait()
         if rescans := [task for group in self._groups for task in group.rescan.tasks]:
             await asyncio.wait(rescans, timeout=LAST_CLAIM)
-        if self._growing is not None:
-            await asyncio.wait([self._growing], timeout=LAST_CLAIM)
+        await self._run_claims.ended(LAST_CLAIM)
         self._release_ready()
 
     async def run(self) -> None:
@@ -225,7 +227,7 @@ class ClaimLoop:
                     for group in self._groups:
                         await group.rescan.ended()  # its jobs would look unknown
                     await self._along_ended.wait()
-                    async with self._unknown:
+                    async with self._run_claims.under_way:
                         await self._unacknowledged.release_unknown()
                 if not groups:
                     continue
@@ -305,83 +307,10 @@ class ClaimLoop:
                 group.buffer.claimed(took)
             if not only:
                 self._left_out.discard(group)
-            if self._ordered and claims:
-                await self._claim_runs(group, claims)
-            else:
-                self._take(claims)
+            await self._run_claims.claim(claims, group.free() - len(group.buffer))
             enough = enough or len(claims) == want
             found = found or bool(claims)
         return enough, found
-
-    async def _claim_runs(self, group: _TypeGroup, claims: list[Claim]) -> None:
-        """Take these jobs; first claim what follows those that can start now in ordered keys."""
-        in_hand = self._in_hand
-        room = group.free() - len(group.buffer)
-        heads = [
-            (head, most)
-            for head in claims[: max(room, 0)]
-            if head.job_type in self._ordered and (most := in_hand.runs.wanted(head))
-        ]
-        share = self._batch_size // len(heads) if heads else 0
-        if share < 2:
-            self._take(claims)
-            return
-        asked = {head.id for head, _ in heads}
-        self._take([claim for claim in claims if claim.id not in asked])
-        self._take(await self._add_runs([(head, min(most, share)) for head, most in heads]))
-
-    async def _add_runs(self, heads: list[tuple[Claim, int]]) -> list[Claim]:
-        """Claim the runs of these jobs; returns the jobs, marked where they have one."""
-        runs = await self._claim_behind(heads)
-        if runs is None:
-            return [head for head, _ in heads]
-        now, kept = time.monotonic(), self._in_hand.runs
-        for job_type in {head.job_type for head, _ in heads}:
-            own = (len(runs.get(head.id, ())) for head, _ in heads if head.job_type == job_type)
-            kept.found(job_type, sum(own))
-        marked: list[Claim] = []
-        for head, _ in heads:
-            if following := runs.get(head.id):
-                kept.add(head, following, now)
-                head = msgspec.structs.replace(head, in_run=True)
-            marked.append(head)
-        return marked
-
-    def _grow_soon(self) -> None:
-        """Claim more jobs for the runs that have just begun, beside the claims."""
-        if self._growing is None:
-            context = self._empty_context.copy()
-            self._growing = asyncio.create_task(self._grow(), name="howdah-runs", context=context)
-
-    async def _grow(self) -> None:
-        kept = self._in_hand.runs
-        try:
-            while (growing := kept.growing()) and self._in_hand.claiming:
-                share = max(1, self._batch_size // len(growing))
-                lasts = [(run.last, min(kept.most(run.last.job_type), share)) for run in growing]
-                async with self._unknown:
-                    runs = await self._claim_behind(lasts)
-                    for run, (last, _) in zip(growing, lasts, strict=True):
-                        following = [] if runs is None else runs.get(last.id, [])
-                        start, release = kept.grown(run, following, time.monotonic())
-                        self._take(start)
-                        self._release(release)
-        finally:
-            self._growing = None
-
-    async def _claim_behind(self, lasts: list[tuple[Claim, int]]) -> dict[UUID, list[Claim]] | None:
-        """Claim what follows these jobs, up to a number for each; None: there is no answer."""
-        sent = time.monotonic()
-        try:
-            runs = await claim_runs(self._store, self._worker_id, lasts)
-        except HowdahError as error:  # the next claim meets the same error and deals with it
-            self._unacknowledged.suspect()
-            _log.warning("claim.runs_failed jobs=%d error=%s", len(lasts), error)
-            return None
-        if time.monotonic() - sent > self._silent_after:
-            self._unacknowledged.suspect()
-            return None
-        return runs
 
     def _may_claim_left_out(self) -> bool:
         """Whether jobs of a group that was left out could start now."""

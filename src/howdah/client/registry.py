@@ -102,8 +102,8 @@ def rules(
     limit: str | None = None,
 ) -> Rules:
     """Make the rules of a job type; raises BadInput for a bad value."""
-    if fair is True and key is None:
-        raise BadInput('fair=True needs key, such as key="tenant_id": whose jobs take turns')
+    if key is None:
+        _check_no_rule_for_keys(at_once, ordered, fair)
     return Rules(
         priority=check_priority(priority),
         max_attempts=check_max_attempts(max_attempts),
@@ -118,6 +118,21 @@ def rules(
         unique=check_unique(unique, unique_until, unique_for, on_conflict),
         keys=key_rule(key, at_once, ordered, limit, fair),
     )
+
+
+def _check_no_rule_for_keys(at_once: int | None, ordered: bool, fair: bool) -> None:
+    """Raise BadInput if a type whose jobs have no key says how jobs with one key run."""
+    for option, given in (
+        (f"at_once={at_once}", at_once is not None),
+        ("ordered=True", ordered is True),
+        ("fair=True", fair is True),
+    ):
+        if given:
+            raise BadInput(
+                f'{option} needs key, such as key="tenant_id": it is about jobs with the same key. '
+                'For all jobs of the type alike, write key=lambda payload: "all"; '
+                "where the keys come with .options(key=…) or SQL, key=lambda payload: None"
+            )
 
 
 def _backoff(backoff: Any) -> Backoff:

@@ -8,12 +8,15 @@
 --
 -- Locks and wakes as finish does. A foreign worker may end one of these by a plain
 -- UPDATE while we wait for its row, or lock several in another order. That raises 40001 or
--- 40P01, and we try again.
+-- 40P01, and we try again. After a deadlock we pause first: otherwise we could lock the row again before the other, which waits
+-- for it, has woken up.
 
 create or replace function howdah.cancel(p_ids uuid[], p_reason text default 'cancelled') returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_pause float := 0.01;  -- seconds
 begin
     loop
         begin
@@ -23,6 +26,10 @@ begin
         exception when serialization_failure or deadlock_detected then
             if current_setting('transaction_isolation') <> 'read committed' then
                 raise;
+            end if;
+            if sqlstate = '40P01' then
+                perform pg_sleep(v_pause);
+                v_pause := v_pause * 2;
             end if;
         end;
     end loop;

@@ -5,7 +5,7 @@
 --
 -- Locks live rows in id order; changes no indexed column. Wakes nobody. A plain UPDATE that
 -- ends one of these jobs while we wait for its row raises 40001, one that locks several in another
--- order 40P01: we try again. We also try again when a job became live again between marking and reading: it
+-- order 40P01: we try again; after a deadlock as in cancel. We also try again when a job became live again between marking and reading: it
 -- would be returned without the mark.
 
 create or replace function howdah.watch(p_ids uuid[]) returns setof howdah.jobs
@@ -22,6 +22,7 @@ declare
     v_left  uuid[] := p_ids;
     v_again uuid[];
     v_job   howdah.jobs;
+    v_pause float := 0.01;  -- seconds
 begin
     while cardinality(v_left) > 0 loop
         begin
@@ -33,6 +34,10 @@ begin
         exception when serialization_failure or deadlock_detected then
             if current_setting('transaction_isolation') <> 'read committed' then
                 raise;
+            end if;
+            if sqlstate = '40P01' then
+                perform pg_sleep(v_pause);
+                v_pause := v_pause * 2;
             end if;
             continue;
         end;

@@ -21,7 +21,7 @@ import pytest
 from bench.quick.commits import NoCommit, choose, extract
 from tests.support.processes import ROOT
 
-STAND_IN = "203ad4f708"
+STAND_IN = "1b4417628c"
 NO_RELEASE = "NO EARLIER RELEASE: no tag v… is an ancestor, so no upgrade from a release was tested"
 
 

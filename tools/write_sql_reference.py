@@ -25,6 +25,7 @@ CHAPTERS = {
     "35_admit": "Admit",
     "40_claim": "Claim",
     "50_run": "Run",
+    "52_steps": "Steps",
     "60_settle": "Settle",
     "70_upkeep": "Upkeep",
     "75_steer": "Steer",

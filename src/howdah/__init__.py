@@ -26,6 +26,7 @@ from howdah.errors import (
     EmbeddedUnavailable,
     HowdahError,
     JobCancelled,
+    JobEnded,
     JobExists,
     JobFailed,
     JobNotFound,
@@ -37,13 +38,15 @@ from howdah.errors import (
     SchemaMissing,
     SchemaNewer,
     SchemaOlder,
+    SignalTimeout,
     StaleLease,
+    StepMismatch,
     Unreachable,
 )
 from howdah.events import Emitted, Ended, Event, Progressed
 from howdah.handler import Backoff
 from howdah.job import Draft, Job, Lease, Priority
-from howdah.outcomes import Cancel, Fail, Retry, Snooze
+from howdah.outcomes import Cancel, Fail, Retry, Snooze, Suspended
 from howdah.run.context import JobContext, current_job
 from howdah.run.hooks import AttemptEnd, AttemptStart
 from howdah.run.job_logging import JobLogFilter
@@ -70,6 +73,7 @@ __all__ = [
     "Job",
     "JobCancelled",
     "JobContext",
+    "JobEnded",
     "JobExists",
     "JobFailed",
     "JobLogFilter",
@@ -89,9 +93,12 @@ __all__ = [
     "SchemaMissing",
     "SchemaNewer",
     "SchemaOlder",
+    "SignalTimeout",
     "Snooze",
     "StaleLease",
     "State",
+    "StepMismatch",
+    "Suspended",
     "SyncHandle",
     "SyncJobType",
     "SyncQueue",

@@ -17,6 +17,9 @@ HowdahError
 ├── JobFailed             `handle.result()` of a job that ended as failed
 ├── ResultDoesNotFit      `handle.result()` does not fit the annotation (also a ValueError)
 ├── JobCancelled          `handle.result()` of a job that ended as cancelled
+├── JobEnded              a signal to a job that has ended
+├── SignalTimeout         `ctx.wait_for()`: no signal came in time     (also a TimeoutError)
+├── StepMismatch          the code of a handler does not fit a step that is stored
 └── StaleLease            a settling call for an attempt that is no longer ours
 """
 
@@ -97,6 +100,15 @@ class ResultDoesNotFit(HowdahError, ValueError):
 
 
 class JobCancelled(HowdahError): ...
+
+
+class JobEnded(HowdahError): ...
+
+
+class SignalTimeout(HowdahError, TimeoutError): ...
+
+
+class StepMismatch(HowdahError): ...
 
 
 class StaleLease(HowdahError): ...

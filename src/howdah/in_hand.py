@@ -15,11 +15,13 @@ from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
 from howdah.job import Claim
-from howdah.outcomes import Ending, Release
+from howdah.outcomes import Ending, Release, Suspend
 from howdah.runs import Runs
 from howdah.states import Verb
 
 BACKLOG = 1000  # endings that may wait: a job whose ending is not written runs again after a crash
+
+_IN_LINE = (Release, Suspend)  # the job may be in line again, where it was before
 
 LeaseKey = tuple[UUID, int]  # a job and its attempt
 
@@ -124,7 +126,7 @@ class InHand(Generic[Running]):
     def written(self, verb: Verb, endings: Sequence[Ending]) -> None:
         """Note that endings were written: more jobs may fit, and released ones are in line."""
         self.batches_written += 1
-        if verb is Verb.RELEASE and any(type(ending.outcome) is Release for ending in endings):
+        if verb is Verb.RELEASE and any(type(ending.outcome) in _IN_LINE for ending in endings):
             self.line_changed = True
         self.on_room()
 

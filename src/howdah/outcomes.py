@@ -2,7 +2,8 @@
 
 A handler returns or raises Retry, Snooze, Fail or Cancel to end that way; if it returns anything
 else, the job completes. These are exceptions, so any function that the handler calls can raise
-them. `settle` maps every outcome to its verb, in one `match` that the type checker keeps complete.
+them. `ctx.sleep` and `ctx.wait_for` leave the handler by raising Suspended. `settle` maps every
+outcome to its verb, in one `match` that the type checker keeps complete.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import msgspec
 
 from howdah.checks.durations import check_wait
 from howdah.job import Claim
+from howdah.steps import StepKey
 from howdah.text.reasons import name_of, reason_from
 
 
@@ -85,7 +87,24 @@ class HandBack(msgspec.Struct, frozen=True, gc=False):
     signature: str | None = None
 
 
-Outcome = Complete | Retry | Snooze | Fail | Cancel | Release | HandBack
+class Suspend(msgspec.Struct, frozen=True, gc=False):
+    """The job sleeps or waits for signals. The attempt does not count."""
+
+    blocked: tuple[StepKey, ...]
+
+
+class Suspended(BaseException):
+    """Leaves a handler that sleeps or waits for a signal; it runs again from the top.
+
+    Not an Exception, so `except Exception` lets it pass. `finally` blocks run.
+    """
+
+    def __init__(self, blocked: tuple[StepKey, ...]) -> None:
+        super().__init__("the job sleeps or waits for a signal: let this exception pass")
+        self.blocked = blocked
+
+
+Outcome = Complete | Retry | Snooze | Fail | Cancel | Release | HandBack | Suspend
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):

@@ -40,8 +40,8 @@ class ResultType:
         self._name = kind.__name__ if isinstance(kind, type) else str(kind)
         self._decoders = _decoders(kind)
 
-    def decode(self, result: object, job: str) -> Any:
-        """Decode a result; raises ResultDoesNotFit, with the name of the job."""
+    def decode(self, result: object, of: str, also: str = ", and `handle.job()`,") -> Any:
+        """Decode a result; raises ResultDoesNotFit. `of` names its job, `also` who else has it."""
         if not self._decoders:
             return result
         encoded = msgspec.json.encode(result)
@@ -56,8 +56,8 @@ class ResultType:
                     return result
                 errors.append(error)
         raise ResultDoesNotFit(
-            f"the result of {job} does not fit {self._name}: {_first_reason(errors)}. "
-            "The error's `result`, and `handle.job()`, have it as plain JSON",
+            f"the result of {of} does not fit {self._name}: {_first_reason(errors)}. "
+            f"The error's `result`{also} {'have' if also else 'has'} it as plain JSON",
             result,
         )
 

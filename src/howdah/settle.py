@@ -36,11 +36,13 @@ from howdah.outcomes import (
     Release,
     Retry,
     Snooze,
+    Suspend,
 )
 from howdah.safe_logging import log_named
 from howdah.states import State, Verb
 from howdah.store import Store
 from howdah.store import settle as store_settle
+from howdah.store import steps as store_steps
 from howdah.store.batches import write_in_parts
 from howdah.store.errors import about_one_job, transient
 from howdah.text.reasons import describe, reason_of, shortened
@@ -71,7 +73,7 @@ def verb_for(outcome: Outcome) -> Verb:
             return Verb.FAIL
         case Cancel():
             return Verb.CANCEL
-        case Snooze() | Release():
+        case Snooze() | Release() | Suspend():
             return Verb.RELEASE
         case HandBack():
             return Verb.HAND_BACK
@@ -341,9 +343,19 @@ class Settler:
             reasons = [o.reason or "cancelled" for o in outcomes if isinstance(o, Cancel)]
             moved = await store_settle.cancel_held(store, worker_id, endings, reasons)
         else:
-            delays = [o.after if isinstance(o, Snooze) else None for o in outcomes]
-            moved = await store_settle.release(store, worker_id, endings, delays)
+            moved = await self._put_back(endings)
         return dict.fromkeys(moved)
+
+    async def _put_back(self, endings: Sequence[Ending]) -> set[UUID]:
+        """Release, delay or suspend; the attempts do not count."""
+        moved: set[UUID] = set()
+        if suspended := [e for e in endings if type(e.outcome) is Suspend]:
+            moved |= await store_steps.suspend(self._store, self._worker_id, suspended)
+            endings = [e for e in endings if type(e.outcome) is not Suspend]
+        if endings:
+            delays = [e.outcome.after if isinstance(e.outcome, Snooze) else None for e in endings]
+            moved |= await store_settle.release(self._store, self._worker_id, endings, delays)
+        return moved
 
     async def _complete(
         self, endings: Sequence[Ending], results: Sequence[str | None]

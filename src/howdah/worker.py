@@ -315,6 +315,7 @@ class Worker:
         async with AsyncExitStack() as closing:  # every part is closed, also if another one raises
             if parts.hook_calls is not None:
                 closing.push_async_callback(parts.hook_calls.close, self._stop_now)
+            closing.push_async_callback(parts.step_writer.close)  # after the executor
             closing.push_async_callback(parts.executor.close)
             closing.push_async_callback(parts.heartbeat.stop)
             closing.push_async_callback(parts.claim_loop.close)

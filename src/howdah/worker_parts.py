@@ -27,6 +27,7 @@ from howdah.run.heartbeat import Heartbeat
 from howdah.run.hooks import HookCalls, Hooks
 from howdah.run.measures import Measures
 from howdah.run.reports import Reports
+from howdah.run.step_writer import StepWriter
 from howdah.run.type_registration import TypeRegistration
 from howdah.settle import OnSettled, Settler
 from howdah.states import State, Verb
@@ -99,7 +100,8 @@ class WorkerParts:
         self.upkeep: Upkeep = Upkeep(
             store, worker_id, every=options.upkeep_every, stale_after=options.stale_after
         )
-        self.reports: Reports = Reports()
+        self.step_writer: StepWriter = StepWriter(store, worker_id)
+        self.reports: Reports = Reports(self.step_writer)
         self.executor: Executor = Executor(
             options.handlers,
             self.in_hand,

@@ -86,7 +86,9 @@ class JobRunner:
     ) -> protocol.Returned:
         now = time.time()
         claim = Claim(uuid4(), handler.job_type, 100, json.dumps(data), 1, 1, now, now, now)
-        ended = await self.processes.run(handler, claim, reports.append, timeout)
+        ended = await self.processes.run(
+            handler, claim, lambda _task, message: reports.append(message), timeout
+        )
         assert isinstance(ended, protocol.Returned), ended
         return ended
 

@@ -13,6 +13,7 @@ from howdah.job import Claim
 from howdah.run.attempt import Attempt
 from howdah.run.executor import Executor
 from howdah.run.reports import Reports
+from howdah.run.step_writer import StepWriter
 
 JOBS = 20
 
@@ -111,13 +112,14 @@ async def test_a_job_that_cancels_its_task_stops_no_other(queue: Queue) -> None:
     assert [await handle.result(timeout=30) for handle in handles] == ["done"] * JOBS
 
 
-async def test_the_executor_waits_for_jobs_that_have_not_begun() -> None:
+async def test_the_executor_waits_for_jobs_that_have_not_begun(queue: Queue) -> None:
     async def work() -> None:
         pass
 
     in_hand: InHand[Attempt] = InHand(slots=1, threads=1)
     handler = Handler(work, JobContext, rules=Rules())
-    executor = Executor({"work": handler}, in_hand, Reports(), processes=1)
+    reports = Reports(StepWriter(queue.store, "worker"))
+    executor = Executor({"work": handler}, in_hand, reports, processes=1)
     executor.start(Claim(uuid4(), "work", 100, "{}", 1, 3, 0.0, 0.0, 0.0))
     async with asyncio.timeout(60):
         await executor.drained(3600, asyncio.Event())

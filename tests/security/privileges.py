@@ -90,6 +90,17 @@ FUNCTIONS: dict[str, set[str]] = {
     "set_type_limit(text,integer,boolean,text,text,jsonb,boolean)": _worker,
     "clear_type_limit(text)": _worker,
     "register_limits(text,jsonb,jsonb)": _worker,
+    # steps
+    "load_steps(uuid[])": _worker,
+    "save_steps(text,uuid[],integer[],text[],text[],integer[],text[],jsonb[],interval[]"
+    ",interval[])": _worker,
+    "save_checkpoints(text,uuid[],integer[],jsonb[])": _worker,
+    "await_signals(text,uuid[],integer[],text[],integer[],interval[])": _worker,
+    "suspend(text,uuid[],integer[],jsonb[])": _worker,
+    "step_until(timestamp with time zone,interval)": _worker,
+    "signal(uuid,text,jsonb)": _enqueuers,
+    "join_line(uuid[])": _no_role,
+    "forget_steps()": _no_role,
     # upkeep, observe
     "upkeep(interval,text)": _worker,
     "promote(integer)": _worker,
@@ -220,7 +231,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
         for name in (
             *("jobs_finished", "jobs_finished_unprepared", "jobs_finished_DAY"),
             *("job_events", "job_events_unprepared", "job_events_DAY"),
-            "unique_keys",
+            *("unique_keys", "job_steps", "job_signals"),
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
             *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
             *("limits", "rate_states", "admission_requests", "limit_history"),
@@ -234,6 +245,7 @@ SEQUENCES: dict[str, dict[str, set[str]]] = {
     "arrivals": {},
     "next_look_by": {},
     "search_behind_until": {},
+    "job_signals_number_seq": {},
 }
 
 # Every role may use a domain: it only checks a value.

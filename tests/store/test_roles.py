@@ -40,7 +40,7 @@ FUNCTIONS_OF_A_PRODUCER = {
     *("enqueue_now", "has_idle_worker", "notify_workers", "async_commit", "wait_for_disk"),
     *("is_fresh_id", "payload_fits", "refuse_max_attempts", "refuse_used_ids"),
     *("type_defaults", "limit_copied", "enqueue_limited_now"),
-    "payload_key",
+    *("payload_key", "signal"),
 }
 FUNCTIONS_OF_AN_OBSERVER = {
     *("clock", "today", "option", "fingerprint"),
@@ -58,6 +58,7 @@ FUNCTIONS_OF_NO_ROLE = {
     *("forget_unique_keys", "enqueue_limited"),
     *("hand_over", "limit_new", "admit_keys", "admit_limit", "apply_type_limit"),
     *("request_all_looks", "fit_fair_widths", "compact_limit_history", "take_back_runs"),
+    *("join_line", "forget_steps"),
 }
 
 

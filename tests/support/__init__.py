@@ -7,6 +7,7 @@ catalog.py           everything that a schema consists of, as a value to compare
 listener.py          receives NOTIFY
 background.py        runs a call in a thread
 waiting.py           waits for a condition
+waiting_jobs.py      jobs that sleep or wait for a signal
 connection_leaks.py  finds the test that left a connection open
 processes.py         `howdah worker` as a process
 postgres_server.py   a server that a test may stop, crash, fill up and promote

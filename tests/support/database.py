@@ -10,6 +10,7 @@ a session waits for a lock.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -381,6 +382,49 @@ class Session:
         """Count the rows of the tables, by type and state."""
         rows = self.rows("select job_type, status, count(*) as jobs from jobs group by 1, 2")
         return {(row["job_type"], State(row["status"])): row["jobs"] for row in rows}
+
+    # ── steps and signals ──
+
+    def save_step(self, claim: Claimed, name: str = "a", result: object = None) -> bool:
+        """Store a step that has ended; returns whether the lease was valid."""
+        return self._save_step(claim, "step", name, result, None)
+
+    def sleep(self, claim: Claimed, lasts: timedelta, name: str = "sleep") -> bool:
+        """Store a sleep and put the job back; returns whether the lease was valid."""
+        self._save_step(claim, "sleep", name, None, lasts)
+        return self.suspend(claim, ("sleep", name, 1))
+
+    def _save_step(
+        self, claim: Claimed, kind: str, name: str, result: object, lasts: timedelta | None
+    ) -> bool:
+        worker, ids, attempts = lease_arguments([claim])
+        saved = self.column(
+            "select save_steps(%s, %s, %s, %s, %s, '{1}', null, %s::jsonb[], null, %s::interval[])",
+            *(worker, ids, attempts, [kind], [name], [json.dumps(result)], [lasts]),
+        )
+        return saved == [1]
+
+    def wait_for(
+        self, claim: Claimed, name: str, number: int = 1, timeout: timedelta | None = None
+    ) -> Row | None:
+        """Take a signal or begin to wait for it; None for a stale lease."""
+        worker, ids, attempts = lease_arguments([claim])
+        rows = self.rows(
+            "select * from await_signals(%s, %s, %s, %s, %s, %s::interval[])",
+            *(worker, ids, attempts, [name], [number], [timeout]),
+        )
+        return rows[0] if rows else None
+
+    def suspend(self, claim: Claimed, *blocked: tuple[str, str, int]) -> bool:
+        """Put a job back until it can go on; returns whether the lease was valid."""
+        worker, ids, attempts = lease_arguments([claim])
+        moved = self.column(
+            "select suspend(%s, %s, %s, %s::jsonb[])", worker, ids, attempts, [json.dumps(blocked)]
+        )
+        return moved == ids
+
+    def signal(self, id: UUID, name: str, data: object = None) -> bool:
+        return self.value("select howdah.signal(%s, %s, %s::jsonb)", id, name, json.dumps(data))
 
     # ── other sessions ──
 

@@ -41,6 +41,8 @@ EMPTY = b"""
     set session_replication_role = replica;
     delete from howdah.jobs;
     delete from howdah.job_events;
+    delete from howdah.job_steps;
+    delete from howdah.job_signals;
     delete from howdah.workers;
     delete from howdah.finished_counts;
     delete from howdah.measures;

@@ -5,5 +5,6 @@ durations.py  lengths of time, in seconds or as a timedelta
 functions.py  functions that are registered as jobs
 limit_names.py  the name of a limit that nobody has made
 queue_names.py  names of sets of job types
+signals.py    names and data of signals, and the names of steps
 unique.py     unique keys of jobs
 """

@@ -32,6 +32,7 @@ The commands, one module or folder each:
     metrics.py        prints metrics for Prometheus
     cancel.py         cancels jobs
     requeue.py        runs failed or cancelled jobs again
+    signal.py         sends a signal to a job
     pause.py          pauses job types
     resume.py         resumes job types
     recover.py        takes jobs back from silent workers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import click
@@ -21,6 +22,7 @@ from howdah.errors import JobNotFound
 from howdah.job import Job
 from howdah.observe import TookTooLong
 from howdah.observe.short_id import find_one
+from howdah.observe.steps import Step, steps, words_of
 from howdah.text.printable import clean, one_line
 from howdah.text.wording import priority
 from howdah.waits_for import WaitsFor
@@ -38,29 +40,36 @@ def show(id: str, as_json: bool, dsn: str | None) -> None:
     An end is searched for among the newest jobs only.
     """
 
-    async def work(queue: Queue) -> tuple[Job, str | None]:
+    async def work(queue: Queue) -> tuple[Job, str | None, list[Step]]:
         job = await queue.get(await find_one(queue.store, id))
-        return job, None if as_json else await _waits_for(queue, job)
+        if as_json:
+            return job, None, []
+        its_steps = await steps(queue.store, job.id)
+        return job, await _waits_for(queue, job, its_steps), its_steps
 
-    job, waits_for = run_on_queue(dsn, work)
+    job, waits_for, its_steps = run_on_queue(dsn, work)
     if as_json:
         output.show_json(job)
     else:
-        output.show(Group(*_sections(job, waits_for)))
+        output.show(Group(*_sections(job, waits_for, its_steps)))
 
 
-async def _waits_for(queue: Queue, job: Job) -> str | None:
-    """Say what a job waits for; in a sentence if it has a key or a limit, as `why` does."""
+async def _waits_for(queue: Queue, job: Job, its_steps: list[Step]) -> str | None:
+    """Say what a job waits for; if that is more than a word can say, in a sentence as `why`."""
     if job.waits_for is None:
         return None
     with suppress(JobNotFound, TookTooLong):
         if job.waits_for in (WaitsFor.KEY, WaitsFor.LIMIT):
             return f"{job.waits_for.words}. {(await queue.why(job.id)).sentence}"
+        if any(step.blocks for step in its_steps):
+            return (await queue.why(job.id)).sentence
     return job.waits_for.words
 
 
-def _sections(job: Job, waits_for: str | None) -> Generator[RenderableType]:
+def _sections(job: Job, waits_for: str | None, its_steps: list[Step]) -> Generator[RenderableType]:
     yield _facts(job, waits_for)
+    if its_steps:
+        yield from _steps(its_steps)
     yield from _json("payload", job.data)
     if job.result is not None:
         yield from _json("result", job.result)
@@ -110,6 +119,23 @@ def _facts(job: Job, waits_for: str | None) -> Table:
     if job.started_at is not None and job.completed_at is not None:
         facts.add_row("took", formatting.length(job.completed_at - job.started_at))
     return facts
+
+
+def _steps(its_steps: list[Step]) -> Generator[RenderableType]:
+    """List the steps with their times."""
+    table = output.table("STEP", "ATTEMPT", "BEGAN", "", right=("ATTEMPT",))
+    now = datetime.now(UTC)
+    for step in its_steps:
+        name = str(step.key).removeprefix("the ")
+        table.add_row(
+            one_line(name),
+            str(step.attempt),
+            formatting.moment(step.began),
+            one_line(words_of(step, now)),
+        )
+    yield Text()
+    yield Text("steps", style="bold")
+    yield Padding(table, (0, 0, 0, 2))
 
 
 def _json(title: str, value: object) -> Generator[RenderableType]:

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from howdah.checks.arguments import MOST_ATTEMPTS, MOST_EVENTS, check_whole
 from howdah.checks.durations import check_wait
+from howdah.checks.signals import check_signal_name, signal_data
 from howdah.client.follow import Follower
 from howdah.errors import JobCancelled, JobFailed, JobNotFound
 from howdah.events import Ended, Event, Progressed
@@ -24,6 +25,7 @@ from howdah.observe.job_history import events_after
 from howdah.states import State
 from howdah.store import Store
 from howdah.store import settle as store_settle
+from howdah.store import steps as store_steps
 from howdah.store import upkeep as store_upkeep
 from howdah.store.watch import jobs_by_id
 from howdah.text.reasons import reason_from
@@ -117,6 +119,12 @@ class Handle(Generic[R]):
                     return
         finally:
             subscription.close()
+
+    async def signal(self, name: str, data: Any = None) -> bool:
+        """Send the job a signal; returns whether it waited for it. Raises JobEnded."""
+        return await store_steps.signal(
+            self._store, self.id, check_signal_name(name), signal_data(data)
+        )
 
     async def cancel(self, reason: object = "cancelled") -> bool:
         """Cancel the job if it waits or runs; False if it had ended already."""

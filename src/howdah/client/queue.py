@@ -30,6 +30,7 @@ from howdah.checks.arguments import (
 )
 from howdah.checks.durations import YEAR, check_length, check_wait
 from howdah.checks.queue_names import DEFAULT_QUEUE
+from howdah.checks.signals import check_signal_name, signal_data
 from howdah.checks.unique import By, check_unique
 from howdah.claim import claim as claiming
 from howdah.client.follow import Follower
@@ -64,6 +65,7 @@ from howdah.states import State, Verb
 from howdah.store import Store, steer
 from howdah.store import admit as store_admit
 from howdah.store import settle as store_settle
+from howdah.store import steps as store_steps
 from howdah.store import upkeep as store_upkeep
 from howdah.store.upkeep import Recovered
 from howdah.text.reasons import reason_from, shown
@@ -633,6 +635,15 @@ class Queue:
         """Give failed or cancelled jobs more attempts; returns the ids that were requeued."""
         return await store_upkeep.requeue(
             self.store, check_ids(ids), check_whole("attempts", attempts, 1, MOST_ATTEMPTS)
+        )
+
+    async def signal(self, id: UUID | str, name: str, data: Any = None) -> bool:
+        """Send a signal to a job; returns whether it waited for it. Else the signal is kept.
+
+        Raises JobNotFound, and JobEnded for a job that has ended.
+        """
+        return await store_steps.signal(
+            self.store, check_id(id), check_signal_name(name), signal_data(data)
         )
 
     async def why(self, id: UUID | str) -> Why:

@@ -73,6 +73,10 @@ class SyncHandle(Generic[R]):
         """
         yield from portal.each(self._bridge.handle(self.id).events(after))
 
+    def signal(self, name: str, data: Any = None) -> bool:
+        """Send the job a signal; returns whether it waited for it. Raises JobEnded."""
+        return portal.run(self._bridge.handle(self.id).signal(name, data))
+
     def cancel(self, reason: object = "cancelled") -> bool:
         """Cancel the job if it waits or runs; False if it had ended already."""
         return portal.run(self._bridge.handle(self.id).cancel(reason))
@@ -768,6 +772,13 @@ class SyncQueue:
     def requeue(self, ids: Iterable[UUID | str] | UUID | str, attempts: int = 1) -> set[UUID]:
         """Give failed or cancelled jobs more attempts; returns the ids that were requeued."""
         return portal.run(self._bridge.queue.requeue(ids, attempts))
+
+    def signal(self, id: UUID | str, name: str, data: Any = None) -> bool:
+        """Send a signal to a job; returns whether it waited for it. Else the signal is kept.
+
+        Raises JobNotFound, and JobEnded for a job that has ended.
+        """
+        return portal.run(self._bridge.queue.signal(id, name, data))
 
     def why(self, id: UUID | str) -> Why:
         """Explain why a job is in its state; raises JobNotFound."""

@@ -16,6 +16,7 @@
     short_id.py        a job by a part of its id
     key_counts.py      how many jobs of each key of a type hold a slot, and how many wait
     job_history.py     one job: its waits, its attempts, its events
+    steps.py           the steps of one job, and what it sleeps or waits for
     raw.py             the JSON of one job and its events, as it is stored
     failures.py        recent failures, grouped by error
     workers.py         workers, and what each runs now

@@ -1,11 +1,13 @@
 """Why: what a job, or a job type, waits for, as a sentence for people and a word for programs.
 
-The reasons are checked in this order: not due, not admitted, paused, no worker, no free slot, other
-jobs go first. The first one that holds is returned: the job would wait for it in any case.
+The reasons are checked in this order: sleeps or waits for a signal, not due, not admitted, paused,
+no worker, no free slot, other jobs go first. The first one that holds is returned: the job would
+wait for it in any case.
 """
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -18,6 +20,7 @@ from howdah.checks.queue_names import DEFAULT_QUEUE
 from howdah.errors import JobNotFound
 from howdah.observe.count import CAP, Count
 from howdah.observe.paused import Paused, paused
+from howdah.observe.steps import Step, blocking, sentence_of
 from howdah.observe.waits_for_slot import first_waiting, waits_for_slot
 from howdah.observe.workers import LiveWorker, live_workers, read_held_up
 from howdah.states import State
@@ -32,6 +35,8 @@ class Reason(StrEnum):
 
     NOT_DUE = "not_due"
     WAITING_FOR_RETRY = "waiting_for_retry"
+    SLEEPING = "sleeping"  # its handler called ctx.sleep
+    WAITING_FOR_SIGNAL = "waiting_for_signal"  # its handler called ctx.wait_for
     EXPIRED = "expired"  # it has not started in time, and upkeep has not cancelled it yet
     UNREAD = "unread"  # the workers that met it cannot read its payload
     PAUSED = "paused"
@@ -74,7 +79,8 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     job_type: str
     job_id: UUID | None = None
     expires_at: datetime | None = None  # no attempt begins after it
-    until: datetime | None = None  # how long it is not due, waits for a retry, or stays unread
+    until: datetime | None = None  # how long it is not due, sleeps, waits, or stays unread
+    signals: list[str] = msgspec.field(default_factory=list[str])  # that it waits for
     worker_id: str | None = None  # the worker that holds it
     workers: list[str] = msgspec.field(default_factory=list[str])  # live workers of the type
     slots: int = 0  # of these workers
@@ -139,6 +145,8 @@ async def _pending(
     if row["unread_since"] is not None:
         return _unread(row, known)
     pause = (await paused(store, within=within)).get(row["job_type"])
+    if row["ready_at"] is None and (waits := await blocking(store, row["id"], within)):
+        return _suspended(row, waits, pause, known)
     if (sentence := await waits_for_slot(store, row, within, key_as)) is not None:
         of_key = row["admission"] == "slot"
         reason = Reason.WAITING_FOR_KEY if of_key else Reason.WAITING_FOR_LIMIT
@@ -147,6 +155,22 @@ async def _pending(
         return _not_in_line(row, pause, known)
     candidates = await _Candidates.of(store, row["job_type"], within)
     return await _in_line(store, row, pause, candidates, within, known)
+
+
+def _suspended(
+    row: asyncpg.Record, waits: list[Step], pause: Paused | None, known: dict[str, Any]
+) -> Why:
+    """Explain which signals a job waits for, and until when it sleeps."""
+    signals = [step.key.name for step in waits if step.key.kind == "signal"]
+    hint = f" `howdah signal {row['id']} {shlex.quote(signals[0])}` sends it." if signals else ""
+    return Why(
+        reason=Reason.WAITING_FOR_SIGNAL if signals else Reason.SLEEPING,
+        sentence=f"{sentence_of(waits, row['now'])}{hint}",
+        until=min((step.until for step in waits if step.until is not None), default=None),
+        signals=signals,
+        paused=pause,
+        **known,
+    )
 
 
 def _expired(row: asyncpg.Record, expires_at: datetime, known: dict[str, Any]) -> Why:

@@ -1,20 +1,26 @@
 """Context: the running job, as its handler sees it.
 
 All kinds of handlers use the same class. `ctx.progress(…)` and `ctx.emit(…)` take effect when they
-are called. An async handler may await them, which lets other jobs run. They raise `StaleLease` once
-the handler has lost its job. A handler in a thread cannot be stopped: this is how it finds out.
+are called. An async handler may await them, which lets other jobs run. Steps, sleeps and waits are
+awaited in an async handler, and block a plain one. All raise `StaleLease` once the handler has lost
+its job. A handler in a thread cannot be stopped: this is how it finds out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextvars import ContextVar
-from datetime import datetime
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from uuid import UUID
 
 from howdah.errors import StaleLease
 from howdah.job import Claim, from_epoch
+from howdah.outcomes import Complete, Fail, Outcome
+from howdah.run.steps import StepBackend, Steps
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Reporter(Protocol):
@@ -22,6 +28,10 @@ class Reporter(Protocol):
 
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None: ...
     def emit(self, claim: Claim, kind: str, data: object) -> None: ...
+    def checkpoint(self, claim: Claim, data: object) -> None: ...
+
+    @property
+    def steps(self) -> StepBackend: ...
 
 
 class _Reported:
@@ -39,12 +49,13 @@ _REPORTED = _Reported()
 class JobContext:
     """The running job, as its handler sees it."""
 
-    __slots__ = ("_claim", "_lost", "_reporter")
+    __slots__ = ("_claim", "_lost", "_reporter", "_steps")
 
     def __init__(self, claim: Claim, reporter: Reporter) -> None:
         self._claim = claim
         self._reporter = reporter
         self._lost: str | None = None
+        self._steps: Steps | None = None  # until the handler asks for a step
 
     @property
     def id(self) -> UUID:
@@ -88,6 +99,45 @@ class JobContext:
         self._reporter.emit(self._claim, kind, data)
         return _REPORTED
 
+    @overload
+    def step(
+        self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[T]: ...
+    @overload
+    def step(
+        self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T: ...
+    def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function and store its result; in a later attempt, only return the result.
+
+        Steps that share a name are numbered in the order of the calls.
+        """
+        return self._all_steps().step(name, function, args, kwargs)
+
+    def sleep(self, length: timedelta | float, *, name: str = "sleep") -> Awaitable[None]:
+        """Put the job back for so long. Then the handler begins again, and this returns at once."""
+        return self._all_steps().sleep(length, name)
+
+    def wait_for(self, name: str, timeout: timedelta | float | None = None) -> Any:
+        """Wait for a signal, as `sleep` does, and return its data; raises SignalTimeout."""
+        return self._all_steps().wait_for(name, timeout)
+
+    def checkpoint(self, data: object) -> _Reported:
+        """Store where the handler is, in place of the checkpoint before; costs almost nothing."""
+        self._refuse_if_lost()
+        self._reporter.checkpoint(self._claim, data)
+        return _REPORTED
+
+    def last_checkpoint(self) -> Any:
+        """Return the last checkpoint of the attempts before; None if there is none."""
+        return self._all_steps().last_checkpoint()
+
+    def _all_steps(self) -> Steps:
+        self._refuse_if_lost()
+        if self._steps is None:
+            self._steps = Steps(self._claim, self._reporter.steps, self._refuse_if_lost)
+        return self._steps
+
     def _refuse_if_lost(self) -> None:
         if self._lost is not None:
             raise StaleLease(
@@ -107,3 +157,17 @@ def lose(context: JobContext, why: str) -> None:
     """Mark the job of a context as lost, for the first reason given; called by the worker."""
     if context._lost is None:  # pyright: ignore[reportPrivateUsage]
         context._lost = why  # pyright: ignore[reportPrivateUsage]
+
+
+Ended = TypeVar("Ended", bound=Outcome | None)
+
+
+def outcome_unless_left(context: JobContext, outcome: Ended) -> Ended | Fail:
+    """Return the outcome of an attempt; Fail if its handler caught what makes it sleep."""
+    steps = context._steps  # pyright: ignore[reportPrivateUsage]
+    if steps is None or not steps.left or type(outcome) is not Complete:
+        return outcome
+    return Fail(
+        "the handler went on after ctx.sleep or ctx.wait_for had to leave it: it caught the "
+        "exception Suspended. Catch Exception, not BaseException, or raise it again"
+    )

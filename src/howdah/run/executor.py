@@ -27,7 +27,7 @@ from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Ending, Fail, HandBack, Outcome, Release
 from howdah.run.attempt import Attempt
-from howdah.run.context import JobContext, current, lose
+from howdah.run.context import JobContext, current, lose, outcome_unless_left
 from howdah.run.detach_task import detach
 from howdah.run.hooks import HookCalls
 from howdah.run.outcome_of import (
@@ -230,6 +230,7 @@ class Executor:
         if attempt.ended:
             return  # the attempt was abandoned before
         attempt.ended = True
+        outcome = outcome_unless_left(attempt.context, outcome)
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]

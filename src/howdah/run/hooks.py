@@ -27,7 +27,17 @@ import msgspec
 
 from howdah.errors import BadInput
 from howdah.job import Claim
-from howdah.outcomes import Cancel, Complete, Ending, Fail, HandBack, Release, Retry, Snooze
+from howdah.outcomes import (
+    Cancel,
+    Complete,
+    Ending,
+    Fail,
+    HandBack,
+    Release,
+    Retry,
+    Snooze,
+    Suspend,
+)
 from howdah.run.outcome_of import traceback_of
 from howdah.run.thread_pool import ThreadPool
 from howdah.safe_logging import log_named
@@ -313,7 +323,7 @@ def _outcome_name(ending: Ending, state: State | None) -> End:
             return "failed"
         case Cancel():
             return "cancelled"
-        case Snooze():
+        case Snooze() | Suspend():
             return "snoozed"
         case Release():
             return "released"

@@ -16,7 +16,17 @@ from howdah import payload
 from howdah.errors import BadInput
 from howdah.handler import Handler, Rules
 from howdah.job import Claim
-from howdah.outcomes import Cancel, Complete, Fail, Outcome, Retry, Snooze, check_after
+from howdah.outcomes import (
+    Cancel,
+    Complete,
+    Fail,
+    Outcome,
+    Retry,
+    Snooze,
+    Suspend,
+    Suspended,
+    check_after,
+)
 from howdah.text.reasons import (
     LINE,
     TRACEBACK,
@@ -80,9 +90,15 @@ def outcome_of_error(error: BaseException, handler: Handler, claim: Claim) -> Ou
     """Return the outcome of an exception: the handler's own decision, or that of the rules."""
     if isinstance(error, _Decision):
         return _checked_decision(error, handler, claim)
+    if isinstance(error, Suspended):
+        return Suspend(error.blocked)
     members: list[BaseException] = []
     if issubclass(type(error), BaseExceptionGroup):
         members = list(members_of(error))
+        suspended = [member for member in members if isinstance(member, Suspended)]
+        if suspended and len(suspended) == len(members):  # raised in a TaskGroup
+            return Suspend(tuple({key: None for each in suspended for key in each.blocked}))
+        members = [member for member in members if not isinstance(member, Suspended)]
         if all(isinstance(member, _Decision) for member in members):  # raised in a TaskGroup
             return _checked_decision(cast("_Decision", members[0]), handler, claim)
     return outcome_of_failure(
@@ -100,6 +116,7 @@ def _is_retried(error: BaseException, members: Sequence[BaseException], rules: R
         return False
     if isinstance(error, rules.retry_on):
         return True
+    # Suspended is none of the members: the others decide
     return bool(members) and all(isinstance(member, rules.retry_on) for member in members)
 
 

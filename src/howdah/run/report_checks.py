@@ -1,4 +1,4 @@
-"""Report checks: check the progress and the events that a handler reports.
+"""Report checks: check the progress, checkpoints and events that a handler reports.
 
 Comes before  reports.py              which gathers them in the worker
               process/child_main.py   which sends them to the worker
@@ -44,6 +44,11 @@ def check_event(kind: str, data: object) -> tuple[str, str]:
             f"the kind of an event must be text of 1 to 200 characters, not {_shown(kind)}"
         )
     return checked, payload.encode(data, f"the event {checked!r}", limit=MAX_EVENT_BYTES)
+
+
+def check_checkpoint(data: object) -> str:
+    """Return a checkpoint as JSON; refuses one that is too large or not JSON."""
+    return payload.encode(data, "the checkpoint", limit=payload.MAX_BYTES)
 
 
 def _text(text: object, longest: int) -> str | None:

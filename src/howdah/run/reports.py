@@ -1,28 +1,30 @@
-"""Reports: collect the progress and the events of running jobs, and send them to the store.
+"""Reports: collect progress, checkpoints and events of running jobs, and send them to the store.
 
 A handler's report costs a few memory writes. The worker sends the collected reports several times
-a second, for all its jobs in one statement. It sends only the last progress of a job, and its
-events up to a limit; one more event, `howdah.dropped`, counts the rest. A job's reports are sent
-before its ending.
+a second, for all its jobs in one statement of each kind. It sends only the last progress and the
+last checkpoint of a job, and its events up to a limit; one more event, `howdah.dropped`, counts the
+rest. A job's reports are sent before its ending.
 
 A report that the database refuses is dropped and logged; all others are written. Refused progress
-does no harm: the next value replaces it. A refused event is lost, so its attempt must not count as
-completed: see `refused`.
+and checkpoints do no harm: the next value replaces them. A refused event is lost, so its attempt
+must not count as completed: see `refused`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from howdah.events import DROPPED
 from howdah.job import Claim
-from howdah.run.report_checks import check_event, check_progress
+from howdah.run.report_checks import check_checkpoint, check_event, check_progress
+from howdah.run.steps import StepBackend
 from howdah.safe_logging import log_named
 from howdah.store import Store
 from howdah.store import run as store_run
+from howdah.store import steps as store_steps
 from howdah.store.batches import write_in_parts
 from howdah.text.reasons import describe, reason_of
 
@@ -42,12 +44,13 @@ class _Event(NamedTuple):
 
 
 class _Report:
-    __slots__ = ("claim", "dropped", "events", "percent", "stage")
+    __slots__ = ("checkpoint", "claim", "dropped", "events", "percent", "stage")
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
         self.percent: int | None = None
         self.stage: str | None = None
+        self.checkpoint: str | None = None  # encoded JSON
         self.events: list[_Event] = []
         self.dropped = 0
 
@@ -60,7 +63,8 @@ class _Report:
 class Reports:
     """The reports of a worker's running jobs that are not sent yet. Safe in any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: StepBackend) -> None:
+        self.steps: StepBackend = steps  # stores steps at once, not with the reports
         self._gathered: dict[UUID, _Report] = {}
         self._lock = threading.Lock()  # handlers also report from threads
         self.refused: dict[Lease, str] = {}  # why an attempt's event could not be stored
@@ -86,6 +90,11 @@ class Reports:
             else:
                 report.dropped += 1
 
+    def checkpoint(self, claim: Claim, data: object) -> None:
+        encoded = check_checkpoint(data)
+        with self._lock:
+            self._of(claim).checkpoint = encoded
+
     def _of(self, claim: Claim) -> _Report:
         report = self._gathered.get(claim.id)
         if report is None or report.claim.attempt != claim.attempt:
@@ -99,14 +108,16 @@ class Reports:
         with self._lock:
             reports, self._gathered = list(self._gathered.values()), {}
         events = [event for report in reports for event in report.all_events()]
-        steps = [r for r in reports if r.percent is not None or r.stage]
+        progressed = [r for r in reports if r.percent is not None or r.stage]
+        checkpoints = [r for r in reports if r.checkpoint is not None]
         lost: set[UUID] = set()
         try:
             # events first: a follower that sees a new progress must also see the events before it
             await self._write_events(store, worker_id, events, lost)
-            await self._write_progress(store, worker_id, steps, lost)
+            await self._write_progress(store, worker_id, progressed, lost)
+            await self._write_checkpoints(store, worker_id, checkpoints, lost)
         except BaseException:
-            self._put_back(events, steps)
+            self._put_back(events, progressed, checkpoints)
             raise
         return lost
 
@@ -133,32 +144,36 @@ class Reports:
             await write_in_parts(events[: _fitting(events)], write, written, refused)
 
     async def _write_progress(
-        self, store: Store, worker_id: str, steps: list[_Report], lost: set[UUID]
+        self, store: Store, worker_id: str, progressed: list[_Report], lost: set[UUID]
     ) -> None:
         async def write(part: Sequence[_Report]) -> set[UUID]:
             rows = [(r.claim, r.percent, r.stage) for r in part]
             return await store_run.progress(store, worker_id, rows)
 
-        def written(part: Sequence[_Report], ours: set[UUID]) -> None:
-            lost.update({report.claim.id for report in part} - ours)
-            del steps[: len(part)]
+        await _write_last("progress", progressed, write, lost)
 
-        async def refused(report: _Report, error: Exception) -> None:
-            del steps[0]
-            _log.error("progress.refused %s", _refusal(report.claim, error))
+    async def _write_checkpoints(
+        self, store: Store, worker_id: str, checkpoints: list[_Report], lost: set[UUID]
+    ) -> None:
+        async def write(part: Sequence[_Report]) -> set[UUID]:
+            rows = [(r.claim, r.checkpoint) for r in part if r.checkpoint is not None]
+            return await store_steps.save_checkpoints(store, worker_id, rows)
 
-        if steps:
-            await write_in_parts(list(steps), write, written, refused)
+        await _write_last("checkpoint", checkpoints, write, lost)
 
-    def _put_back(self, events: list[_Event], steps: list[_Report]) -> None:
+    def _put_back(
+        self, events: list[_Event], progressed: list[_Report], checkpoints: list[_Report]
+    ) -> None:
         """Keep the reports that could not be sent, before the ones that came since."""
         kept: dict[Lease, _Report] = {}
 
         def old(claim: Claim) -> _Report:
             return kept.setdefault((claim.id, claim.attempt), _Report(claim))
 
-        for step in steps:
-            old(step.claim).percent, old(step.claim).stage = step.percent, step.stage
+        for report in progressed:
+            old(report.claim).percent, old(report.claim).stage = report.percent, report.stage
+        for report in checkpoints:
+            old(report.claim).checkpoint = report.checkpoint
         for event in events:
             if event.dropped:
                 old(event.claim).dropped += event.dropped
@@ -171,9 +186,30 @@ class Reports:
                     _merge(report, new)
 
 
+async def _write_last(
+    what: str,
+    reports: list[_Report],
+    write: Callable[[Sequence[_Report]], Awaitable[set[UUID]]],
+    lost: set[UUID],
+) -> None:
+    """Write the last value of each job; a written or refused one is removed from the list."""
+
+    def written(part: Sequence[_Report], ours: set[UUID]) -> None:
+        lost.update({report.claim.id for report in part} - ours)
+        del reports[: len(part)]
+
+    async def refused(report: _Report, error: Exception) -> None:
+        del reports[0]
+        _log.error("%s.refused %s", what, _refusal(report.claim, error))
+
+    if reports:
+        await write_in_parts(list(reports), write, written, refused)
+
+
 def _merge(old: _Report, new: _Report) -> None:
     new.percent = old.percent if new.percent is None else new.percent
     new.stage = old.stage if new.stage is None else new.stage
+    new.checkpoint = old.checkpoint if new.checkpoint is None else new.checkpoint
     both = old.events + new.events
     new.events = both[:EVENTS_PER_FLUSH]
     new.dropped += old.dropped + len(both) - len(new.events)

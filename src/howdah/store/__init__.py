@@ -11,6 +11,7 @@ enqueue.py            write one job, or a stream of jobs
 caller_connection.py  enqueue through the caller's own connection
 claim.py              claim jobs
 run.py                start, progress, events, beats
+steps.py              store steps, take and send signals
 settle.py             complete, retry, fail, release, hand back, cancel
 upkeep.py             promote, recover, requeue, prune
 steer.py              pause, resume, drain, and other actions of people

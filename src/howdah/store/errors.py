@@ -14,7 +14,9 @@ import asyncpg
 from howdah.errors import (
     BadInput,
     HowdahError,
+    JobEnded,
     JobExists,
+    JobNotFound,
     NotAllowed,
     PayloadTooLarge,
     ReadOnly,
@@ -92,6 +94,10 @@ def _from_server(error: asyncpg.PostgresError, shown_dsn: str) -> HowdahError:
         return BadInput(_with_hint(error, message))
     if state == "HW007" and error.detail:
         return JobExists(_with_hint(error, message), UUID(error.detail))
+    if state == "HW008":
+        return JobEnded(message)
+    if state == "HW009":
+        return JobNotFound(message)
     if (script_error := from_install_script(error)) is not None:
         return script_error
     if state == "23505" and error.constraint_name == "jobs_live_pkey":

@@ -207,6 +207,13 @@ async def clear_type_limit(context: DashboardContext, who: str, job_type: str) -
     return changed
 
 
+async def signal(context: DashboardContext, who: str, id: UUID, name: str, data: Any) -> bool:
+    """Send a signal to a job; returns whether it waited for it."""
+    waited = await context.queue.signal(id, name, data)
+    context.audit(who, "signal", str(id), name=name, waited=waited)
+    return waited
+
+
 async def drain(context: DashboardContext, who: str, worker_id: str) -> bool:
     """Ask a worker to end its jobs and stop; returns whether it is alive."""
     heard = await steer.drain(context.store, worker_id)

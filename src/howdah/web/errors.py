@@ -11,6 +11,7 @@ from howdah.checks.queue_names import UnknownQueue
 from howdah.errors import (
     BadInput,
     HowdahError,
+    JobEnded,
     JobExists,
     JobNotFound,
     NotAllowed,
@@ -51,7 +52,7 @@ def status_of(error: HowdahError) -> int:
             return 403
         case JobNotFound():
             return 404
-        case ReadOnly() | JobExists():
+        case ReadOnly() | JobExists() | JobEnded():
             return 409
         case TookTooLong() | Unreachable() | SchemaError():
             return 503

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import os
 import signal
 import socket
 import sys
 import threading
+from concurrent.futures import Future
 from functools import cache
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -24,15 +26,18 @@ from typing import Any
 
 import msgspec
 
+from howdah.errors import HowdahError, StaleLease
 from howdah.handler import Handler
 from howdah.job import Claim
-from howdah.outcomes import Cancel, Complete, Fail, Retry, Snooze
-from howdah.run.context import JobContext, current, lose
+from howdah.outcomes import Cancel, Complete, Fail, Retry, Snooze, Suspend
+from howdah.run.context import JobContext, current, lose, outcome_unless_left
 from howdah.run.outcome_of import outcome_of_error, outcome_of_value
 from howdah.run.process import protocol
 from howdah.run.process.import_check import IMPORTED_MAIN
 from howdah.run.process.inbox import SENT_BY_PIPE, ChildInbox
-from howdah.run.report_checks import check_event, check_progress
+from howdah.run.report_checks import check_checkpoint, check_event, check_progress
+from howdah.run.steps import Answer, StepBackend
+from howdah.steps import Request
 from howdah.text.reasons import describe, reason_of
 
 _STARTED = protocol.frame(protocol.Started())
@@ -41,11 +46,13 @@ _main: str | None = None
 
 
 class _Pipe:
-    """The pipe to the worker; also the reporter of a job's context."""
+    """The pipe to the worker; also the reporter of a job's context, and stores its steps."""
 
     def __init__(self, pipe: socket.socket) -> None:
         self._pipe = pipe
         self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._asked: dict[int, Answer] = {}  # what the worker has not answered
 
     def send(self, message: protocol.FromChild) -> None:
         self.write(protocol.frame(message))
@@ -59,6 +66,30 @@ class _Pipe:
 
     def emit(self, claim: Claim, kind: str, data: object) -> None:
         self.send(protocol.Emit(*check_event(kind, data)))
+
+    def checkpoint(self, claim: Claim, data: object) -> None:
+        self.send(protocol.Checkpoint(check_checkpoint(data)))
+
+    @property
+    def steps(self) -> StepBackend:
+        return self
+
+    def submit(self, claim: Claim, request: Request) -> Answer:
+        """Ask the worker; `answered` sets the answer, in another thread."""
+        number = next(self._numbers)
+        answer = self._asked[number] = Future()
+        self.send(protocol.StepRequest(number, request))
+        return answer
+
+    def answered(self, message: protocol.StepAnswer) -> None:
+        answer = self._asked.pop(message.number, None)
+        if answer is None or answer.done():
+            return
+        if message.error is None:
+            answer.set_result(message.steps)
+        else:
+            kind = StaleLease if message.stale else HowdahError
+            answer.set_exception(kind(message.error))
 
     def receive(self) -> protocol.ToChild | None:
         header = self._exactly(protocol.HEADER)
@@ -128,6 +159,7 @@ def _run(job: protocol.RunJob, pipe: _Pipe) -> protocol.Ended:
         outcome = outcome_of_value(value, handler, job.claim)
     except BaseException as error:
         outcome = outcome_of_error(error, handler, job.claim)
+    outcome = outcome_unless_left(context, outcome)
     current.reset(token)
     lose(context, "its attempt has ended")  # code that still runs must not report for the next job
     match outcome:
@@ -141,6 +173,8 @@ def _run(job: protocol.RunJob, pipe: _Pipe) -> protocol.Ended:
             after = None if outcome.after is None else outcome.after.total_seconds()
             name = "Retry" if isinstance(outcome, Retry) else "Snooze"
             return protocol.Decided(name, outcome.reason, after)
+        case Suspend(blocked):
+            return protocol.Left(list(blocked))
         case Cancel():
             return protocol.Decided("Cancel", outcome.reason, None)
         case _:
@@ -154,8 +188,13 @@ async def _awaited(value: Any) -> Any:
 def _listen(pipe: _Pipe, large: SimpleQueue[protocol.RunJob]) -> None:
     """Read from the worker in a thread; if the worker dies, end this process at once."""
     try:
-        while isinstance(job := pipe.receive(), protocol.RunJob):
-            large.put(job)
+        while (message := pipe.receive()) is not None:
+            if isinstance(message, protocol.RunJob):
+                large.put(message)
+            elif isinstance(message, protocol.StepAnswer):
+                pipe.answered(message)
+            else:
+                os._exit(1)
     except _NO_MESSAGE:
         os._exit(1)  # the sender is not a worker of ours
     os._exit(0)

@@ -39,6 +39,7 @@ class ChildProcess:
         self._loop = asyncio.get_running_loop()
         self._pipe, child_end = socket.socketpair()
         self._pipe.setblocking(False)
+        self._sending = asyncio.Lock()  # one frame after the other
         self.inbox: Inbox = Inbox()
         ends = [child_end.fileno(), self.inbox.fileno]
         try:
@@ -69,8 +70,9 @@ class ChildProcess:
             return b""
 
     async def send(self, frame: bytes) -> None:
-        with suppress(ConnectionError):  # it has died: read() finds out
-            await self._loop.sock_sendall(self._pipe, frame)
+        async with self._sending:
+            with suppress(ConnectionError):  # it has died: read() finds out
+                await self._loop.sock_sendall(self._pipe, frame)
 
     def kill(self) -> None:
         """Kill the child and call no more callbacks; what it has sent can still be read."""

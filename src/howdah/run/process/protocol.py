@@ -19,6 +19,7 @@ from howdah.checks.durations import FAR
 from howdah.job import Claim
 from howdah.run.job_logging import LogLines
 from howdah.run.report_checks import MAX_KIND, MAX_STAGE
+from howdah.steps import Request, StepKey, StoredStep
 from howdah.text.reasons import LINE, TRACEBACK, reason_of
 
 # child_main.py sends nothing longer, so anything longer is refused.
@@ -62,6 +63,28 @@ class Emit(msgspec.Struct, tag="emit"):
     data: str
 
 
+class Checkpoint(msgspec.Struct, tag="checkpoint"):
+    """From the child: the handler stores a checkpoint; `data` is encoded JSON."""
+
+    data: str
+
+
+class StepRequest(msgspec.Struct, tag="step"):
+    """From the child: the handler asks for its steps or stores one; the number is the answer's."""
+
+    number: int
+    request: Request
+
+
+class StepAnswer(msgspec.Struct, tag="answer"):
+    """To the child: the answer to a StepRequest."""
+
+    number: int
+    steps: list[StoredStep] = []
+    error: str | None = None
+    stale: bool = False  # the error is StaleLease
+
+
 class Returned(msgspec.Struct, tag="returned"):
     """From the child: the handler returned; `result` is encoded JSON."""
 
@@ -84,13 +107,20 @@ class Raised(msgspec.Struct, tag="raised"):
     retry: bool
 
 
+class Left(msgspec.Struct, tag="left"):
+    """From the child: the handler sleeps or waits for signals."""
+
+    blocked: Annotated[list[StepKey], Meta(max_length=10_000)]
+
+
 class Ready(msgspec.Struct, tag="ready"):
     """From the child: it has started."""
 
 
-Ended = Returned | Decided | Raised
-ToChild = Begin | RunJob
-FromChild = Ready | Started | Progress | Emit | Ended
+Ended = Returned | Decided | Raised | Left
+Report = Progress | Emit | Checkpoint | StepRequest
+ToChild = Begin | RunJob | StepAnswer
+FromChild = Ready | Started | Report | Ended
 
 
 def encode(message: ToChild | FromChild) -> bytes:

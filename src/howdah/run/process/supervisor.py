@@ -43,7 +43,7 @@ class Supervisor:
         self._long_timer: asyncio.TimerHandle | None = None
         self._timeout_timer: asyncio.TimerHandle | None = None
         self._unfinished_timer: asyncio.TimerHandle | None = None
-        self._sending: asyncio.Task[None] | None = None
+        self._sending: set[asyncio.Task[None]] = set()
         self._reaping: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = self._loop.create_future()
@@ -80,8 +80,7 @@ class Supervisor:
                 return False
             self._prefetch.stop()  # no task may wait behind it, because it cannot be taken back
             self._child.inbox.put(SENT_BY_PIPE)
-            frame = protocol.framed(task.packet)
-            self._sending = self._loop.create_task(self._child.send(frame))
+            self._send(protocol.framed(task.packet))
         task.supervisor = self
         self._tasks.append(task)
         if len(self._tasks) == 1:
@@ -90,6 +89,15 @@ class Supervisor:
         elif self._long_timer is None:
             self._long_timer = self._loop.call_later(LONG, self._check_long)
         return True
+
+    def answer(self, answer: protocol.StepAnswer) -> None:
+        """Send the answer to a request of the running task."""
+        self._send(protocol.frame(answer))
+
+    def _send(self, frame: bytes) -> None:
+        sending = self._loop.create_task(self._child.send(frame))
+        self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)
 
     # ── messages of the child ─────────────────────────────────────────────────────────────
 
@@ -136,7 +144,7 @@ class Supervisor:
                 self._ready.set_result(None)
         elif isinstance(message, protocol.BadMessage):
             self._refuse(message.why)
-        elif isinstance(message, protocol.Progress | protocol.Emit):
+        elif isinstance(message, protocol.Report):
             if first is not None and first.begun:
                 self._report(first, message)
         elif first is None or first.begun is isinstance(message, protocol.Started):
@@ -153,9 +161,9 @@ class Supervisor:
             self.ended_none = False
             first.end(ended)
 
-    def _report(self, task: ProcessTask, message: protocol.Progress | protocol.Emit) -> None:
+    def _report(self, task: ProcessTask, message: protocol.Report) -> None:
         try:
-            task.report(message)
+            task.report(task, message)
         except Exception as error:
             self._refuse(f"a report that cannot be stored: {reason_of(error)}")
 
@@ -277,7 +285,7 @@ class Supervisor:
                 returned.append(task)
         self._tasks.clear()
         timers = (self._long_timer, self._timeout_timer, self._unfinished_timer)
-        for pending in (*timers, self._sending):
+        for pending in (*timers, *self._sending):
             if pending is not None:
                 pending.cancel()
         self._child.close()

@@ -15,7 +15,7 @@ from howdah.run.process import protocol
 if TYPE_CHECKING:
     from howdah.run.process.supervisor import Supervisor
 
-Report = Callable[[protocol.Progress | protocol.Emit], None]
+Report = Callable[["ProcessTask", protocol.Report], None]
 
 
 class ChildDied(Exception):

@@ -2,7 +2,7 @@
 --
 -- A day is dropped when all of it is older than p_keep; without p_keep, than the options
 -- keep_finished and keep_events. A worker that was silent for a day is deleted, and a job type that no
--- worker has known for a year. So are unique keys that no job holds any more.
+-- worker has known for a year. So are unique keys that no job holds any more, and the steps and signals of jobs that are gone.
 --
 --   returns  the partitions this call dropped
 --
@@ -64,6 +64,7 @@ begin
         end;
     end loop;
     perform howdah.forget_unique_keys();
+    perform howdah.forget_steps();
     delete from howdah.workers as w
     where w.id = any (array(
         select o.id from howdah.workers as o where o.beat_at < howdah.clock() - interval '1 day'

@@ -2,7 +2,7 @@
 --
 -- Puts finished jobs back into the line because a person asked for it, with p_attempts more
 -- attempts than they had. Attempts are never reset, so an old lease never matches the
--- requeued job. An expiry that has passed is removed; one to come is kept. A job whose unique key another job
+-- requeued job. Steps that have ended are kept, and not run again. An expiry that has passed is removed; one to come is kept. A job whose unique key another job
 -- holds is not moved. A job with a concurrency key is the last in the order of that key. If an id was used for several jobs, the last of them
 -- is meant: see 27_checks/refuse_used_ids.sql.
 --

@@ -2,7 +2,7 @@
 --
 -- Adds a new job like each of these, whatever their status: with the same type, payload, priority, concurrency key
 -- and max_attempts, to run at once. It has as long until it expires as the original had when it was enqueued. It is the last in the
--- order of its key. It has no unique key.
+-- order of its key. It has no unique key and no steps.
 --
 --   returns  each id found and the id of its clone
 --

@@ -1,12 +1,36 @@
 -- run_now · pending (waiting) → pending (in line)
 --
--- Puts jobs that wait for their `run_at`, or for a retry, into the line at once. A job that needs a slot waits for that next.
+-- Puts jobs that wait for their `run_at`, or for a retry, into the line at once. A job that needs a slot waits for that next. A sleep of
+-- these jobs ends; a job that waits for a signal looks for it again.
 --
 --   returns  the ids this call moved; a missing id was already in line, is held by a worker or has ended
 --
 -- Locks the rows in id order. Wakes idle workers that know the types, and those who follow.
 
 create or replace function howdah.run_now(p_ids uuid[]) returns setof uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- pinned plans: see jobs.sql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+declare
+    v_moved  uuid[] := array(select howdah.join_line(p_ids));
+begin
+    update howdah.job_steps as s set until = howdah.clock()
+    where s.job_id = any (v_moved) and s.kind = 'sleep' and s.until > howdah.clock();
+    return query select unnest(v_moved);
+end;
+$$;
+
+-- join_line · the same without the sleeps: for a job whose signal has come
+--
+-- Two sessions that signal one job both have it locked for key share, so this takes no stronger lock than its update needs.
+
+create or replace function howdah.join_line(p_ids uuid[]) returns setof uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 -- pinned plans: see jobs.sql
@@ -34,7 +58,7 @@ begin
             select k.id from howdah.jobs_live as k
             where k.id = any (p_ids) and coalesce(k.worker_id is null, false) and coalesce(k.ready_at is null, false)
               and (k.admission is null or k.admission in ('time', 'backoff'))
-            order by k.id for update))
+            order by k.id for no key update))
         returning j.id, j.watched, j.job_type, j.key, j.limited_by, j.admission
     ), requested as (
         insert into howdah.admission_requests (kind, job_type, name)

@@ -19,7 +19,7 @@ grant select on howdah.job_types to howdah_producer, howdah_worker, howdah_obser
 -- And which of them have a rule that limits their jobs.
 grant select (job_type) on howdah.type_limits to howdah_producer;
 
--- A producer enqueues, by function, by plain INSERT or by COPY, and reads nothing back.
+-- A producer enqueues, by function, by plain INSERT or by COPY, signals jobs by their ids, and reads nothing back.
 grant execute on function
     howdah.enqueue(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval,
                    text, text, interval, text, text),
@@ -29,7 +29,7 @@ grant execute on function
     howdah.new_id(), howdah.clock(), howdah.wake(text[]), howdah.lock_space(), howdah.option(text),
     howdah.has_idle_worker(), howdah.notify_workers(text[]), howdah.async_commit(), howdah.wait_for_disk(),
     howdah.is_fresh_id(uuid), howdah.payload_fits(jsonb), howdah.refuse_max_attempts(int),
-    howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[]), howdah.type_defaults(text)
+    howdah.signal(uuid, text, jsonb), howdah.refuse_used_ids(uuid, uuid), howdah.refuse_used_ids(uuid[]), howdah.type_defaults(text)
     to howdah_producer, howdah_worker;
 grant execute on procedure
     howdah.enqueue_now(text, jsonb, int, timestamptz, int, uuid, interval, text, timestamptz, interval, text)
@@ -70,7 +70,7 @@ revoke execute on function
     howdah.hand_over(howdah.freed_slot[], text, text[], bool), howdah.limit_new(uuid[]),
     howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text, bool),
     howdah.fit_fair_widths(text[], bool), howdah.request_all_looks(), howdah.compact_limit_history(),
-    howdah.take_back_runs(text[], text[], bigint[])
+    howdah.take_back_runs(text[], text[], bigint[]), howdah.join_line(uuid[]), howdah.forget_steps()
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority, expires_at)

@@ -26,6 +26,9 @@ endpoints: Endpoints = Endpoints()
 
 THOUSAND_YEARS = 31_536_000_000  # seconds
 WorkerName = Annotated[str, Meta(min_length=1, max_length=200, pattern="^[^\\u0000]*$")]
+SignalName = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern="^[^\\u0000-\\u001f\\u007f-\\u009f]*$")
+]
 Ids = Annotated[list[UUID], Meta(min_length=1, max_length=10_000)]
 
 
@@ -141,6 +144,19 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ) = UNSET
 
 
+class NewSignal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A signal to a job."""
+
+    name: SignalName
+    data: Annotated[Any, Meta(description="What ctx.wait_for returns: any JSON.")] = None
+
+
+class Signalled(msgspec.Struct, frozen=True):
+    """Whether the job waited for the signal and goes on; if not, the signal is kept for it."""
+
+    waited: bool
+
+
 class Pause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The reason of a pause."""
 
@@ -196,6 +212,12 @@ async def reprioritise_job(
 ) -> ActionDone:
     """Give a waiting job another priority."""
     return await _on_one(context, who, Action.REPRIORITISE, id, body.priority)
+
+
+@endpoints.post("/jobs/{id}/signal", also=(404, 409))
+async def signal_job(context: DashboardContext, who: str, id: UUID, body: NewSignal) -> Signalled:
+    """Send a signal to a job that waits for it, or will. 409: the job has ended."""
+    return Signalled(await actions.signal(context, who, id, body.name, body.data))
 
 
 @endpoints.post("/jobs/{id}/{action}", also=(404, 409))

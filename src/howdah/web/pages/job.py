@@ -13,13 +13,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from howdah import observe
-from howdah.errors import BadInput, JobNotFound
+from howdah import observe, payload
+from howdah.checks.signals import check_signal_name
+from howdah.errors import BadInput, JobEnded, JobNotFound
 from howdah.job import Job
 from howdah.observe import JobHistory
 from howdah.observe.raw import SHOWN_EVENTS, RawJob, raw_job
+from howdah.observe.steps import steps, words_of
 from howdah.states import State
 from howdah.waits_for import WaitsFor
+from howdah.web import actions as actions_of
 from howdah.web import flash, json_tree, timeline
 from howdah.web.actions import Action, on_jobs, result_sentence
 from howdah.web.context import DashboardContext, context_of
@@ -53,6 +56,7 @@ async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
         if job.status.finished
         else await observe.why(context.store, id, within=context.within, key_as=context.key_as)
     )
+    its_steps = await steps(context.store, id, within=context.within)
     return {
         "now": history.at,
         "history": history,
@@ -66,6 +70,7 @@ async def load(context: DashboardContext, request: Request) -> dict[str, Any]:
             (span, timeline.describe(span), timeline.duration(span, history.at))
             for span in history.spans
         ],
+        "steps": [(step, words_of(step, history.at)) for step in its_steps],
         "remaining": timeline.remaining(history),
         "data": _tree(context, raw.data),
         "result": None if raw.result is None else _tree(context, raw.result),
@@ -138,6 +143,22 @@ async def act(request: Request) -> Response:
     return flash.redirect(request, "/jobs" if moved and action is Action.DELETE else here, sentence)
 
 
+async def send_signal(request: Request) -> Response:
+    """Send a signal to this job."""
+    id = id_of(request)
+    form = dict(await form_of(request))
+    here = f"/jobs/{id}"
+    text = form.get("data", "").strip()
+    try:
+        data = None if not text else payload.read(text, "the data of the signal")
+        name = check_signal_name(form.get("name"))
+        waited = await actions_of.signal(context_of(request), who_of(request), id, name, data)
+    except (BadInput, JobEnded) as error:
+        return flash.redirect(request, here, f"{error}.")
+    said = "The job goes on." if waited else "The job does not wait for it yet: it is kept."
+    return flash.redirect(request, here, f"The signal {name} was sent. {said}")
+
+
 async def as_text(request: Request) -> Response:
     """Return the whole payload or result; numbers keep all digits."""
     context, part = context_of(request), request.path_params["part"]
@@ -152,5 +173,6 @@ async def as_text(request: Request) -> Response:
 pages: list[PageRoute] = [PageRoute("/jobs/{id}", "job.html", load, job=id_of)]
 actions: list[Route] = [
     Route("/jobs/{id}/{part}.json", as_text, methods=["GET"]),
+    Route("/jobs/{id}/signal", send_signal, methods=["POST"]),
     Route("/jobs/{id}/{action}", act, methods=["POST"]),
 ]

@@ -4,6 +4,8 @@ executor.py           starts attempts, and ends them in time
 attempt.py            one running job
 shared_task.py        runs attempts in tasks, those that never wait in one
 context.py            the running job, for its handler
+completions.py        completes jobs in the transactions of their handlers
+own_transaction.py    the transaction of ctx.transaction()
 outcome_of.py         the outcome of what a handler returned or raised
 thread_pool.py        plain functions in threads
 process/              functions in child processes

@@ -3,25 +3,53 @@
 All kinds of handlers use the same class. `ctx.progress(…)` and `ctx.emit(…)` take effect when they
 are called. An async handler may await them, which lets other jobs run. They raise `StaleLease` once
 the handler has lost its job. A handler in a thread cannot be stopped: this is how it finds out.
+
+`ctx.transaction()` and `ctx.complete_in(…)` complete the job in a transaction: completions.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Generator
 from contextvars import ContextVar
-from datetime import datetime
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
-from howdah.errors import StaleLease
+from howdah.errors import BadInput, StaleLease
 from howdah.job import Claim, from_epoch
+
+if TYPE_CHECKING:
+    from howdah.run.completions import Completions
+    from howdah.run.own_transaction import OwnTransaction
 
 
 class Reporter(Protocol):
     """Takes the reports of a handler: in the worker, or through the pipe of a child process."""
 
+    @property
+    def completions(self) -> Completions | None: ...  # None: a child process has none
+
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None: ...
     def emit(self, claim: Claim, kind: str, data: object) -> None: ...
+
+
+class _Closed:
+    """Refuses reports: they would wait for the transaction that completes the job."""
+
+    def __init__(self, completions: Completions | None) -> None:
+        self.completions = completions
+
+    def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
+        self._refuse(claim)
+
+    def emit(self, claim: Claim, kind: str, data: object) -> None:
+        self._refuse(claim)
+
+    def _refuse(self, claim: Claim) -> None:
+        raise StaleLease(
+            f"job {claim.id} was completed in a transaction: report progress and events before "
+            "complete_in, or in the block of ctx.transaction()"
+        )
 
 
 class _Reported:
@@ -34,6 +62,7 @@ class _Reported:
 
 
 _REPORTED = _Reported()
+DONE: Awaitable[None] = _REPORTED
 
 
 class JobContext:
@@ -88,6 +117,41 @@ class JobContext:
         self._reporter.emit(self._claim, kind, data)
         return _REPORTED
 
+    @property
+    def idempotency_key(self) -> str:
+        """A text that is the same in all attempts of this job, for effects in other systems."""
+        return f"howdah-{self._claim.id}"
+
+    def transaction(self, *, idle_timeout: timedelta | float = 60.0) -> OwnTransaction:
+        """Open a transaction in the queue's database; its end completes the job.
+
+            async with ctx.transaction() as conn:
+                await conn.execute("insert into …")
+
+        The writes of the block and the completion are committed together, or not at all. `conn` is
+        an asyncpg connection. The server ends the transaction if no statement comes for
+        `idle_timeout`. For async handlers.
+        """
+        return self._completions().transaction(self, self._claim, idle_timeout)
+
+    def complete_in(self, conn: Any, result: object = None) -> Awaitable[None]:
+        """Complete the job in the open transaction of your own connection, as its last statement.
+
+        `conn` is a connection of asyncpg, psycopg or psycopg2, a connection or session of
+        SQLAlchemy, or django.db.connection, to the queue's database. Then commit. Async handlers
+        await this call; in thread handlers it is a plain call.
+        """
+        return self._completions().complete_in(self, self._claim, conn, result)
+
+    def _completions(self) -> Completions:
+        self._refuse_if_lost()
+        if (completions := self._reporter.completions) is None:
+            raise BadInput(
+                f'{self.job_type} runs in a child process (run="process"), which cannot complete '
+                'its job in a transaction: use an async handler or run="thread"'
+            )
+        return completions
+
     def _refuse_if_lost(self) -> None:
         if self._lost is not None:
             raise StaleLease(
@@ -101,6 +165,17 @@ current: ContextVar[JobContext | None] = ContextVar("howdah_job", default=None)
 def current_job() -> JobContext | None:
     """Return the running job; None outside a handler."""
     return current.get()
+
+
+def close_reports(context: JobContext) -> None:
+    """Refuse reports of this context from now on."""
+    reporter = context._reporter  # pyright: ignore[reportPrivateUsage]
+    context._reporter = _Closed(reporter.completions)  # pyright: ignore[reportPrivateUsage]
+
+
+def refuse_if_lost(context: JobContext) -> None:
+    """Raise StaleLease if the handler has lost its job."""
+    context._refuse_if_lost()  # pyright: ignore[reportPrivateUsage]
 
 
 def lose(context: JobContext, why: str) -> None:

@@ -516,6 +516,24 @@ async def test_a_block_that_is_idle_for_too_long_is_ended_by_the_server(
     assert await written(effects) == []
 
 
+async def test_a_statement_without_an_answer_fails_the_block(
+    dsn: str, effects: asyncpg.Connection[asyncpg.Record]
+) -> None:
+    async with Queue(dsn, call_timeout=1) as queue:
+
+        @queue.job(max_attempts=1)
+        async def order(ctx: JobContext) -> None:
+            async with ctx.transaction() as conn:
+                await write(conn, 1)
+                await conn.execute("select pg_sleep(3600)")
+
+        handle = await order.enqueue()
+        async with queue.worker():
+            with pytest.raises(JobFailed, match="TimeoutError"):
+                await handle.result(timeout=20)
+    assert await written(effects) == []
+
+
 async def test_an_event_that_cannot_be_stored_fails_the_block(
     queue: Queue, effects: asyncpg.Connection[asyncpg.Record]
 ) -> None:

@@ -247,6 +247,8 @@ class Executor:
             return await self._completions.outcome(known, outcome, attempt.handler)
         except asyncio.CancelledError:
             return self._stopped(attempt)
+        except Exception as error:  # whatever it is, the attempt must end
+            return outcome_of_internal_error("its completion could not be looked up", error)
 
     def _end_when_known(self, attempt: Attempt, outcome: Outcome | None) -> None:
         """End an attempt whose code has ended, or goes on by itself."""

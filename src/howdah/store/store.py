@@ -257,8 +257,8 @@ class Store:
         return await self._connect(self._dsn, self._call_timeout)
 
     async def connect_plainly(self, **options: Any) -> Connection:
-        """Open one connection for code that is not howdah's: no timeout, no codecs of ours."""
-        return await self._connect(self._dsn, None, codecs=False, **options)
+        """Open one connection for code that is not howdah's, as asyncpg makes them."""
+        return await self._connect(self._dsn, self._call_timeout, codecs=False, **options)
 
     async def connect_to_listen(self) -> Connection:
         """Open one connection on which LISTEN works; refuses a pooler."""

@@ -24,6 +24,10 @@ class Complete(msgspec.Struct, frozen=True, gc=False):
     result: str | None = None
 
 
+class Committed(Complete, frozen=True, gc=False):
+    """The job was completed in a transaction that is committed: nothing is left to write."""
+
+
 class _Decision(Exception):
     """An outcome that a handler may raise or return.
 

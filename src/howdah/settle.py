@@ -28,6 +28,7 @@ from howdah.in_hand import InHand, LeaseKey, Running
 from howdah.job import Claim
 from howdah.outcomes import (
     Cancel,
+    Committed,
     Complete,
     Ending,
     Fail,
@@ -130,6 +131,7 @@ class Settler:
         self._ruled = ruled  # these, and ordered ones
         # sends a batch whose answer has so many claims at most; None: it did not send it
         self.claim_along: ClaimAlong | None = None
+        self._committed: list[Ending] = []  # of jobs that a handler completed in a transaction
         self._log_jobs = log_jobs  # whether to log every end, also a good one
         self.settled: int = 0
         self.stale: int = 0
@@ -149,6 +151,8 @@ class Settler:
             if len(in_hand.endings) < SMALL and in_hand.has_ready:
                 await asyncio.sleep(GATHER)
             batches = in_hand.sending = self._next_batches()
+            if self._committed:
+                self._tell_committed()
             try:
                 if refused := await self._flush_reports():
                     _fail_unreported(batches, refused)
@@ -180,6 +184,9 @@ class Settler:
             ending = endings.popleft()
             if type(ending.outcome) is Complete:  # the usual case: saves two calls
                 completed.append(ending)
+                continue
+            if type(ending.outcome) is Committed:
+                self._committed.append(ending)
                 continue
             verb = verb_for(ending.outcome)
             if ending.claim.in_run and verb is not Verb.RELEASE:
@@ -376,6 +383,12 @@ class Settler:
         if len(endings) >= LONG and any(e.claim.job_type in self._ruled for e in endings):
             self._in_hand.line_changed = True
         return moved
+
+    def _tell_committed(self) -> None:
+        """Tell everyone of jobs whose completion is written."""
+        endings, self._committed = self._committed, []
+        moved: dict[UUID, State | None] = dict.fromkeys(ending.claim.id for ending in endings)
+        self._tell(Verb.COMPLETE, endings, moved, time.monotonic())
 
     def _tell(
         self,

@@ -305,6 +305,7 @@ class Worker:
         parts.executor.release_all()
         await parts.executor.drained(CLEANUP, asyncio.Event())
         parts.executor.abandon_all()
+        await parts.executor.drained(CLEANUP, asyncio.Event())  # of transactions that are open yet
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_FLUSH):
                 await parts.settler.flushed()
@@ -316,6 +317,7 @@ class Worker:
             if parts.hook_calls is not None:
                 closing.push_async_callback(parts.hook_calls.close, self._stop_now)
             closing.push_async_callback(parts.step_writer.close)  # after the executor
+            closing.push_async_callback(parts.completions.close)
             closing.push_async_callback(parts.executor.close)
             closing.push_async_callback(parts.heartbeat.stop)
             closing.push_async_callback(parts.claim_loop.close)

@@ -21,6 +21,7 @@ from howdah.claim.unacknowledged import UnacknowledgedClaims
 from howdah.handler import Handler
 from howdah.in_hand import InHand
 from howdah.outcomes import Ending
+from howdah.run.completions import Completions
 from howdah.run.executor import Attempt, Executor
 from howdah.run.flush import Flusher
 from howdah.run.heartbeat import Heartbeat
@@ -100,12 +101,15 @@ class WorkerParts:
         self.upkeep: Upkeep = Upkeep(
             store, worker_id, every=options.upkeep_every, stale_after=options.stale_after
         )
+        self.completions: Completions = Completions(store, worker_id, self.in_hand)
         self.step_writer: StepWriter = StepWriter(store, worker_id)
         self.reports: Reports = Reports(self.step_writer)
+        self.reports.completions = self.completions
         self.executor: Executor = Executor(
             options.handlers,
             self.in_hand,
             self.reports,
+            self.completions,
             processes=options.processes,
             tracing=store.tracing,
             hooks=self.hook_calls,
@@ -113,6 +117,7 @@ class WorkerParts:
         self.flusher: Flusher = Flusher(
             store, worker_id, self.in_hand, self.executor, self.reports, options.silent_after
         )
+        self.completions.flush = self.flusher.flush_before_completion
         self.settler: Settler = Settler(
             store,
             worker_id,

@@ -38,6 +38,11 @@ async def second_time(ctx: JobContext) -> int:
 
 
 @_queue.job(run="process")
+def completes(ctx: JobContext) -> None:
+    ctx.complete_in(None)
+
+
+@_queue.job(run="process")
 def raises() -> None:
     raise ValueError("from the child")
 
@@ -107,7 +112,7 @@ def write(path: str, line: str) -> None:
 def queue_at(dsn: str) -> Queue:
     """Return a queue on another database that knows the same functions."""
     queue = Queue(dsn)
-    for job in (whoami, die, second_time, raises, sleepy):
+    for job in (whoami, die, second_time, completes, raises, sleepy):
         rules = job.handler.rules
         queue.job(run="process", timeout=rules.timeout, max_attempts=rules.max_attempts)(
             job.function

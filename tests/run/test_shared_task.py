@@ -11,9 +11,11 @@ from howdah.handler import Handler, Rules
 from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.run.attempt import Attempt
+from howdah.run.completions import Completions
 from howdah.run.executor import Executor
 from howdah.run.reports import Reports
 from howdah.run.step_writer import StepWriter
+from howdah.store import Store
 
 JOBS = 20
 
@@ -119,7 +121,8 @@ async def test_the_executor_waits_for_jobs_that_have_not_begun(queue: Queue) -> 
     in_hand: InHand[Attempt] = InHand(slots=1, threads=1)
     handler = Handler(work, JobContext, rules=Rules())
     reports = Reports(StepWriter(queue.store, "worker"))
-    executor = Executor({"work": handler}, in_hand, reports, processes=1)
+    completions = Completions(Store("postgresql://nowhere"), "worker", in_hand)
+    executor = Executor({"work": handler}, in_hand, reports, completions, processes=1)
     executor.start(Claim(uuid4(), "work", 100, "{}", 1, 3, 0.0, 0.0, 0.0))
     async with asyncio.timeout(60):
         await executor.drained(3600, asyncio.Event())

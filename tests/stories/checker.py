@@ -3,7 +3,7 @@
 It compares the records of the processes (history.py) with the database (move_log.py). It
 knows only the contract: the states, the moves, and that a lease is (job, worker, attempt). Each
 promise is a function that yields a sentence for each violation; `check` calls them all. Those of
-keys, limits, unique keys and expiry are in admit/.
+keys, limits, unique keys and expiry are in admit/, those of effects in effects.py.
 test_checker.py breaks each promise on purpose.
 """
 
@@ -28,6 +28,10 @@ from tests.stories.admit.slots import (
 from tests.stories.admit.unique_keys import (
     a_unique_key_has_one_live_job,
     an_enqueue_that_met_its_job_adds_none,
+)
+from tests.stories.effects import (
+    a_completed_job_has_its_effect_exactly_once,
+    an_effect_is_committed_with_the_completion_of_its_job,
 )
 from tests.stories.history import FAILED, OK, ROLLED_BACK, Run
 from tests.stories.move_log import FINISHED, HELD, Move, RowVersion
@@ -122,9 +126,12 @@ def an_attempt_ends_once(result: StoryResult) -> Iterator[str]:
 
 
 def a_job_is_completed_by_the_holder_of_its_lease(result: StoryResult) -> Iterator[str]:
-    """Each handler returns its process id: that process must have held the lease."""
+    """Each handler returns its process id: that process must have held the lease.
+
+    Where a handler returns nothing, its effect has the process: effects.py.
+    """
     for id, job in result.move_log.jobs.items():
-        if job["status"] == "completed":
+        if job["status"] == "completed" and job["job_type"] != "write_in_order":
             returned: dict[str, Any] = job["result"] or {}
             ran = (result.history.workers.get(returned.get("pid", 0)), returned.get("attempt"))
             held = (job["worker_id"], job["attempts"])
@@ -262,6 +269,8 @@ PROMISES = (
     a_unique_key_has_one_live_job,
     an_enqueue_that_met_its_job_adds_none,
     no_attempt_begins_after_its_job_expired,
+    a_completed_job_has_its_effect_exactly_once,
+    an_effect_is_committed_with_the_completion_of_its_job,
     every_job_ends,
     jobs_events_and_counts_agree,
 )

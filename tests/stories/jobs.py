@@ -20,7 +20,9 @@ from tests.stories.history import Log
 SOON = Backoff(first=timedelta(milliseconds=200), factor=1.5, cap=timedelta(seconds=2))
 MANY = 50  # attempts: faults cost some, and only `doomed` may run out of them
 
-queue = Queue(call_timeout=timedelta(seconds=5))
+CALL_TIMEOUT = 5.0  # seconds
+
+queue = Queue(call_timeout=CALL_TIMEOUT)
 log = Log(Path(os.environ["STORY_FOLDER"]), "handler")
 
 Ending = dict[str, int]

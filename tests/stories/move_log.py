@@ -2,7 +2,7 @@
 
 `install` creates triggers on `jobs` (move_log.sql) before the story begins. `read` returns what
 they wrote, and the jobs, events and counts, after all processes have stopped. admit/log.py adds
-what was admitted when.
+what was admitted when, effects.py what handlers wrote.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row, tuple_row
 
+from tests.stories import effects
 from tests.stories.admit import log
 from tests.stories.admit.log import AdmissionLog
 
@@ -70,6 +71,7 @@ class MoveLog:
     events: dict[str, list[int]]  # job → the numbers of its events
     counted: dict[tuple[str, str], int]  # (type, status) → jobs, by counting
     depth: dict[tuple[str, str], int]  # the same from the view queue_depth
+    effects: effects.Effects = field(default_factory=dict[str, list[effects.Effect]])
     admission: AdmissionLog = field(default_factory=AdmissionLog)
 
 
@@ -78,6 +80,7 @@ def install(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("select howdah.prepare_days()")
         connection.execute(TRIGGERS.encode())
+        effects.install(connection)
     log.install(dsn)
 
 
@@ -110,12 +113,14 @@ def read(dsn: str) -> MoveLog:
             "select job_id::text, number from howdah.job_events order by 1, 2"
         ):
             events[id].append(number)
+        written = effects.read(connection)
         counted = _counts(
             connection, "select job_type, status, count(*) from howdah.jobs group by 1, 2"
         )
         depth = _counts(connection, "select job_type, status, jobs from howdah.queue_depth")
     return MoveLog(
         *(dict(moves), jobs, dict(copies), dict(tokens), dict(events), counted, depth),
+        effects=written,
         admission=log.read(dsn, offset),
     )
 

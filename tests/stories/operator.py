@@ -39,6 +39,9 @@ CANCELLED = [
     "call_of_tenant",
     "rated",
     "once",
+    "write",
+    "write_in_thread",
+    "write_in_order",
 ]
 
 Statement = tuple[str, tuple[object, ...]]
@@ -50,6 +53,7 @@ FIRST_RULES: list[Statement] = [
     (SET_TYPE_LIMIT, ("book", 1, True, None)),
     (SET_TYPE_LIMIT, ("post", 1, True, None)),
     (SET_TYPE_LIMIT, ("book_in_thread", 1, True, None)),
+    (SET_TYPE_LIMIT, ("write_in_order", 1, True, None)),
     (SET_TYPE_LIMIT, ("of_tenant", 2, False, None)),
     (SET_TYPE_LIMIT, ("call", None, False, "api")),
     (SET_TYPE_LIMIT, ("call_of_tenant", 2, False, "api")),

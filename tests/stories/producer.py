@@ -23,8 +23,8 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from howdah import BadInput, Draft, HowdahError
+from tests.stories.effect_jobs import queue
 from tests.stories.history import FAILED, OK, ROLLED_BACK, UNKNOWN, Log
-from tests.stories.limited_jobs import queue
 
 CONNECTION_ERRORS = (HowdahError, psycopg.Error, OSError)
 TIMEOUT = 15.0  # seconds, for a driver that has no timeout of its own
@@ -32,8 +32,11 @@ TOO_LARGE = "x" * 300_000
 PRIORITIES = (30, 100, 100, 100, 150)
 KINDS = {"quick": 70, "slow": 10, "threaded": 8, "flaky": 8, "doomed": 4}
 
-# of limited_jobs.py: how many, beside the hundred above, and their parameters
+# of limited_jobs.py and effect_jobs.py: how many, beside the hundred above, and their parameters
 LIMITED_KINDS = {
+    "write": (8, ()),
+    "write_in_thread": (4, ()),
+    "write_in_order": (4, ("account",)),
     "book": (8, ("account", "seconds", "until")),
     "post": (4, ("account", "until")),
     "book_in_thread": (4, ("account", "seconds", "until")),

@@ -18,6 +18,7 @@ import psycopg
 from tests.stories import move_log
 from tests.stories.history import FAILED, OK, ROLLED_BACK, UNKNOWN, Fault, Log, read
 from tests.stories.inspector import CLAIM, COMPLETE, LINE, unchanged
+from tests.stories.scripted_effects import play_effects
 from tests.stories.scripted_limits import play_limits
 from tests.stories.story_result import StoryResult
 from tests.support.background import BackgroundCall
@@ -110,8 +111,8 @@ def zip_leases(leases: Sequence[Lease]) -> tuple[list[str], list[int]]:
 def play(dsn: str, folder: Path) -> StoryResult:
     """Play the story on a database that has only the engine in it."""
     move_log.install(dsn)
-    clients = [Client(dsn, folder, name, pid) for pid, name in enumerate("abcdefgh", 1)]
-    producer, anna, bert, cora, dora, emil, fred, upkeep = clients
+    clients = [Client(dsn, folder, name, pid) for pid, name in enumerate("abcdefghi", 1)]
+    producer, anna, bert, cora, dora, emil, fred, gail, upkeep = clients
     try:
         _enqueue_in_every_way(producer)
         _claim_at_the_same_time(anna, bert, upkeep)
@@ -120,6 +121,7 @@ def play(dsn: str, folder: Path) -> StoryResult:
         faults = _fall_silent(producer, cora, dora, emil, upkeep)
         _cancel(producer, bert)
         play_limits(producer, anna, bert, fred)
+        play_effects(producer, gail, fred)
         return StoryResult(read(folder, faults), move_log.read(dsn), lease=15.0)
     finally:
         for client in clients:

@@ -46,7 +46,7 @@ class Fleet:
 
     def add_worker(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
         arguments = [
-            *("-m", "howdah", "worker", "tests.stories.limited_jobs:queue", "--log-level", "info"),
+            *("-m", "howdah", "worker", "tests.stories.effect_jobs:queue", "--log-level", "info"),
             *("--concurrency", "20", "--silent-after", f"{LEASE}s"),
             *("--stale-after", f"{FOREIGN_LEASE}s", "--grace", "5s", *options),
         ]

@@ -24,7 +24,7 @@ NAMED = re.compile(r"\bhowdah\.([a-z]\w*)(?!\w)")
 CALLED = re.compile(r"\b([a-z]\w*)\(")
 
 # Names after `howdah.` that are no objects of the schema.
-SETTING = {"clock_offset"}
+SETTING = {"clock_offset", "transaction"}
 JOB_TYPES_AND_EVENTS = {"bulk", "dropped"}
 FILES = {"sql", "fish", "json"}  # howdah.sql, howdah.fish, howdah.json
 

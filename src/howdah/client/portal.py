@@ -216,16 +216,6 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return _start(work).wait()
 
 
-def run_inline(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, in the caller's own thread."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        return end.value
-    work.close()
-    raise AssertionError("this coroutine suspends, so it needs a loop")
-
-
 def call_soon(function: Callable[[], object]) -> None:
     """Call a function on the portal's thread, without waiting for it."""
     with _mutex:

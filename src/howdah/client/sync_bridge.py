@@ -57,7 +57,7 @@ class SyncBridge:
         except BadInput:
             work.close()
             raise
-        return portal.run_inline(work)
+        return caller_connection.run_inline(work)
 
     def feed(
         self,

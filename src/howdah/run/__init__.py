@@ -6,6 +6,8 @@ shared_task.py        runs attempts in tasks, those that never wait in one
 context.py            the running job, for its handler
 steps.py              steps, sleeps and waits for signals of one attempt
 step_writer.py        stores steps, and reads those of earlier runs
+completions.py        completes jobs in the transactions of their handlers
+own_transaction.py    the transaction of ctx.transaction()
 outcome_of.py         the outcome of what a handler returned or raised
 thread_pool.py        plain functions in threads
 process/              functions in child processes

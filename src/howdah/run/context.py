@@ -4,6 +4,8 @@ All kinds of handlers use the same class. `ctx.progress(…)` and `ctx.emit(…)
 are called. An async handler may await them, which lets other jobs run. Steps, sleeps and waits are
 awaited in an async handler, and block a plain one. All raise `StaleLease` once the handler has lost
 its job. A handler in a thread cannot be stopped: this is how it finds out.
+
+`ctx.transaction()` and `ctx.complete_in(…)` complete the job in a transaction: completions.py.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar, overload
 from uuid import UUID
 
-from howdah.errors import StaleLease
+from howdah.errors import BadInput, StaleLease
 from howdah.job import Claim, from_epoch
 from howdah.outcomes import Complete, Fail, Outcome
 from howdah.run.steps import StepBackend, Steps
@@ -22,9 +24,16 @@ from howdah.run.steps import StepBackend, Steps
 P = ParamSpec("P")
 T = TypeVar("T")
 
+if TYPE_CHECKING:
+    from howdah.run.completions import Completions
+    from howdah.run.own_transaction import OwnTransaction
+
 
 class Reporter(Protocol):
     """Takes the reports of a handler: in the worker, or through the pipe of a child process."""
+
+    @property
+    def completions(self) -> Completions | None: ...  # None: a child process has none
 
     def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None: ...
     def emit(self, claim: Claim, kind: str, data: object) -> None: ...
@@ -32,6 +41,29 @@ class Reporter(Protocol):
 
     @property
     def steps(self) -> StepBackend: ...
+
+
+class _Closed:
+    """Refuses reports: they would wait for the transaction that completes the job."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.completions = reporter.completions
+        self.steps = reporter.steps
+
+    def progress(self, claim: Claim, percent: float | None, stage: str | None) -> None:
+        self.refuse(claim)
+
+    def emit(self, claim: Claim, kind: str, data: object) -> None:
+        self.refuse(claim)
+
+    def checkpoint(self, claim: Claim, data: object) -> None:
+        self.refuse(claim)
+
+    def refuse(self, claim: Claim) -> NoReturn:
+        raise StaleLease(
+            f"job {claim.id} was completed in a transaction: report progress, events and steps "
+            "before complete_in, or in the block of ctx.transaction()"
+        )
 
 
 class _Reported:
@@ -44,6 +76,7 @@ class _Reported:
 
 
 _REPORTED = _Reported()
+DONE: Awaitable[None] = _REPORTED
 
 
 class JobContext:
@@ -135,8 +168,48 @@ class JobContext:
     def _all_steps(self) -> Steps:
         self._refuse_if_lost()
         if self._steps is None:
-            self._steps = Steps(self._claim, self._reporter.steps, self._refuse_if_lost)
+            self._steps = Steps(self._claim, self._reporter.steps, self._refuse_step)
         return self._steps
+
+    def _refuse_step(self) -> None:
+        self._refuse_if_lost()
+        if isinstance(self._reporter, _Closed):
+            self._reporter.refuse(self._claim)
+
+    @property
+    def idempotency_key(self) -> str:
+        """A text that is the same in all attempts of this job, for effects in other systems."""
+        return f"howdah-{self._claim.id}"
+
+    def transaction(self, *, idle_timeout: timedelta | float = 60.0) -> OwnTransaction:
+        """Open a transaction in the queue's database; its end completes the job.
+
+            async with ctx.transaction() as conn:
+                await conn.execute("insert into …")
+
+        The writes of the block and the completion are committed together, or not at all. `conn` is
+        an asyncpg connection. The server ends the transaction if no statement comes for
+        `idle_timeout`. For async handlers.
+        """
+        return self._completions().transaction(self, self._claim, idle_timeout)
+
+    def complete_in(self, conn: Any, result: object = None) -> Awaitable[None]:
+        """Complete the job in the open transaction of your own connection, as its last statement.
+
+        `conn` is a connection of asyncpg, psycopg or psycopg2, a connection or session of
+        SQLAlchemy, or django.db.connection, to the queue's database. Then commit. Async handlers
+        await this call; in thread handlers it is a plain call.
+        """
+        return self._completions().complete_in(self, self._claim, conn, result)
+
+    def _completions(self) -> Completions:
+        self._refuse_if_lost()
+        if (completions := self._reporter.completions) is None:
+            raise BadInput(
+                f'{self.job_type} runs in a child process (run="process"), which cannot complete '
+                'its job in a transaction: use an async handler or run="thread"'
+            )
+        return completions
 
     def _refuse_if_lost(self) -> None:
         if self._lost is not None:
@@ -151,6 +224,23 @@ current: ContextVar[JobContext | None] = ContextVar("howdah_job", default=None)
 def current_job() -> JobContext | None:
     """Return the running job; None outside a handler."""
     return current.get()
+
+
+def close_reports(context: JobContext) -> None:
+    """Refuse reports and steps of this context from now on."""
+    steps = context._steps  # pyright: ignore[reportPrivateUsage]
+    if steps is not None and steps.at_work:
+        raise BadInput(
+            f"job {context.id} cannot be completed while one of its steps is at work: "
+            "await its steps before"
+        )
+    reporter = context._reporter  # pyright: ignore[reportPrivateUsage]
+    context._reporter = _Closed(reporter)  # pyright: ignore[reportPrivateUsage]
+
+
+def refuse_if_lost(context: JobContext) -> None:
+    """Raise StaleLease if the handler has lost its job."""
+    context._refuse_if_lost()  # pyright: ignore[reportPrivateUsage]
 
 
 def lose(context: JobContext, why: str) -> None:

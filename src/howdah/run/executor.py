@@ -27,6 +27,7 @@ from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Ending, Fail, HandBack, Outcome, Release
 from howdah.run.attempt import Attempt
+from howdah.run.completions import Completion, Completions, roll_back
 from howdah.run.context import JobContext, current, lose, outcome_unless_left
 from howdah.run.detach_task import detach
 from howdah.run.hooks import HookCalls
@@ -62,6 +63,7 @@ class Executor:
         handlers: Mapping[str, Handler],
         in_hand: InHand[Attempt],
         reports: Reports,
+        completions: Completions,
         *,
         processes: int,
         tracing: Tracing | None = None,
@@ -71,6 +73,8 @@ class Executor:
         self._in_hand = in_hand
         self._running = in_hand.running
         self._reports = reports
+        self._completions = completions
+        self._completing = completions.known  # empty where no handler completes in a transaction
         self._tracing = tracing
         self._hooks = hooks
         self._room_noted = False  # whether `in_hand.on_room` is about to be called
@@ -142,6 +146,8 @@ class Executor:
         """Stop attempts whose lease is no longer valid; they will not be settled."""
         for id in ids:
             if (attempt := self._running.get(id)) is not None and not attempt.lost:
+                if self._completing and self._completions.decides(attempt.claim):
+                    continue  # its own transaction may have completed it
                 attempt.lost = True
                 lose(attempt.context, why)
                 _log.warning(
@@ -224,7 +230,38 @@ class Executor:
                 outcome = outcome_of_error(error, handler, claim)
         if attempt.timed_out:  # even if the handler suppressed the cancellation
             outcome = self._stopped(attempt)
+        if self._completing and (known := self._completion_of(attempt)) is not None:
+            outcome = await self._known_outcome(attempt, known, outcome)
         self._end(attempt, outcome)
+
+    def _completion_of(self, attempt: Attempt) -> Completion | None:
+        return self._completing.get((attempt.claim.id, attempt.claim.attempt))
+
+    async def _known_outcome(
+        self, attempt: Attempt, known: Completion, outcome: Outcome | None
+    ) -> Outcome | None:
+        """Return the outcome of an attempt that has asked to complete its job in a transaction."""
+        if outcome is None or attempt.ended:
+            return outcome
+        try:
+            return await self._completions.outcome(known, outcome, attempt.handler)
+        except asyncio.CancelledError:
+            return self._stopped(attempt)
+        except Exception as error:  # whatever it is, the attempt must end
+            return outcome_of_internal_error("its completion could not be looked up", error)
+
+    def _end_when_known(self, attempt: Attempt, outcome: Outcome | None) -> None:
+        """End an attempt whose code has ended, or goes on by itself."""
+        known = self._completion_of(attempt) if self._completing else None
+        if known is None or outcome is None:
+            self._end(attempt, outcome)
+            return
+
+        async def end() -> None:
+            self._end(attempt, await self._known_outcome(attempt, known, outcome))
+
+        known.ending = True
+        attempt.task = self._loop.create_task(end(), context=self._empty_context.copy())
 
     def _end(self, attempt: Attempt, outcome: Outcome | None) -> None:
         if attempt.ended:
@@ -251,6 +288,8 @@ class Executor:
         elif self._hooks is not None:
             self._hooks.lost(claim, attempt.began)
         lose(attempt.context, "its attempt has ended")
+        if self._completing:
+            self._completions.ended(claim)
         if attempt.handler.ordered:
             self._go_on(attempt, outcome)
         if not self._room_noted:
@@ -356,7 +395,7 @@ class Executor:
             if self._hooks is not None:
                 self._hooks.raised(attempt.claim, error)
             outcome = outcome_of_error(error, handler, attempt.claim)
-        self._end(attempt, outcome)
+        self._end_when_known(attempt, outcome)
 
     def _submit(self, attempt: Attempt, arguments: Any) -> ThreadCall:
         function = attempt.handler.call
@@ -426,6 +465,10 @@ class Executor:
         task = attempt.task
         if attempt.ended or task is None:
             return
+        if self._completing and (known := self._completion_of(attempt)) is not None:
+            if known.ending:
+                return  # its code has ended, or was abandoned before
+            roll_back(known)
         claim = attempt.claim
         _log.warning(
             "job.abandoned id=%s type=%s: its handler goes on although it was cancelled",
@@ -435,7 +478,7 @@ class Executor:
         self._in_hand.abandoned += 1
         self._going_on.add(task)
         task.add_done_callback(self._abandoned_task_ended)
-        self._end(attempt, self._stopped(attempt, abandoned=True))
+        self._end_when_known(attempt, self._stopped(attempt, abandoned=True))
 
     def _abandoned_task_ended(self, task: asyncio.Future[Any]) -> None:
         self._in_hand.abandoned -= 1

@@ -51,6 +51,7 @@ class Flusher:
         self._silent_after = silent_after
         self._check_now = asyncio.Event()
         self._lock = asyncio.Lock()
+        self._marking = asyncio.Lock()
 
     def check_leases(self, changed: list[UUID]) -> None:
         """Check our leases soon if one of these jobs runs here."""
@@ -62,6 +63,16 @@ class Flusher:
         if self._reports or self._lock.locked():
             async with self._lock:
                 self._executor.lose(await self._reports.flush(self._store, self._worker_id))
+        return self._reports.refused
+
+    async def flush_before_completion(self) -> dict[LeaseKey, str]:
+        """Flush, and wait until no statement is under way that writes to running jobs.
+
+        For a job whose row the transaction of its handler is about to lock: a statement of ours
+        would wait for that transaction, and with it the reports and endings of all other jobs.
+        """
+        async with self._marking, self._lock:
+            self._executor.lose(await self._reports.flush(self._store, self._worker_id))
         return self._reports.refused
 
     async def run(self) -> None:
@@ -76,7 +87,8 @@ class Flusher:
             self._check_now.clear()
             try:
                 if unmarked := self._executor.not_started(FLUSH / 2):
-                    await self._mark_as_running(unmarked)
+                    async with self._marking:
+                        await self._mark_as_running(unmarked)
                 await self.flush()
                 if check:
                     self._executor.lose(await self._lost())

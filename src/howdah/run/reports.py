@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from howdah.events import DROPPED
@@ -27,6 +27,9 @@ from howdah.store import run as store_run
 from howdah.store import steps as store_steps
 from howdah.store.batches import write_in_parts
 from howdah.text.reasons import describe, reason_of
+
+if TYPE_CHECKING:
+    from howdah.run.completions import Completions
 
 _log = log_named("howdah.run")
 
@@ -67,6 +70,7 @@ class Reports:
         self.steps: StepBackend = steps  # stores steps at once, not with the reports
         self._gathered: dict[UUID, _Report] = {}
         self._lock = threading.Lock()  # handlers also report from threads
+        self.completions: Completions | None = None
         self.refused: dict[Lease, str] = {}  # why an attempt's event could not be stored
 
     def __bool__(self) -> bool:

@@ -76,6 +76,11 @@ class Steps:
         self._blocked: dict[StepKey, None] = {}
         self.left: bool = False  # whether a call has left the handler
 
+    @property
+    def at_work(self) -> bool:
+        """Whether a step or a wait has begun and has not ended."""
+        return self._at_work > 0
+
     # ── what a handler calls ──────────────────────────────────────────────────────────────
 
     def step(

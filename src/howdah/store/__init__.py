@@ -9,6 +9,7 @@ dsn_redaction.py      a DSN without its password
 database_name.py      name and host of a database, for people
 enqueue.py            write one job, or a stream of jobs
 caller_connection.py  enqueue through the caller's own connection
+completion.py         complete a job in a transaction that has other effects
 claim.py              claim jobs
 run.py                start, progress, events, beats
 steps.py              store steps, take and send signals

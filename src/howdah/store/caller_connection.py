@@ -4,14 +4,14 @@ The jobs are written by a plain SQL call. They are committed or rolled back with
 that the caller does, and workers see them only after the commit. There is one small adapter per
 driver. The class of the connection tells the driver, which is imported only when it is used. All
 drafts are sent as one text parameter, so no codec or type map of the caller can change them. Errors
-of the database are raised by the driver, unchanged.
+of the database are raised by the driver, unchanged. completion.py uses the adapters, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Iterable
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -20,6 +20,8 @@ from howdah.errors import BadInput, PayloadTooLarge
 from howdah.job import Draft
 from howdah.store.enqueue import Added, as_json, check_draft, check_size, holders_of, is_full
 from howdah.store.store import Store
+
+T = TypeVar("T")
 
 _ENQUEUE = "select count(*) from howdah.enqueue_many(cast(cast({} as text) as jsonb))"
 _ENQUEUE_UNIQUE = (
@@ -93,6 +95,16 @@ def refuse_async(conn: object) -> None:
         )
 
 
+def run_inline(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, in the caller's own thread."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    work.close()
+    raise AssertionError("this coroutine suspends, so it needs a loop")
+
+
 async def enqueue(store: Store, conn: Any, draft: Draft) -> UUID:
     """Enqueue one job. Never suspends if the connection is a sync one.
 
@@ -146,13 +158,13 @@ async def _send(store: Store, conn: Any, driver: Driver, drafts: list[Draft]) ->
     try:
         _check_sizes(drafts, store.payload_limit)
     except PayloadTooLarge:  # the limit may have been raised since it was read
-        limit = int(await _fetch_value(conn, driver, _LIMIT, "max_payload_bytes"))
+        limit = int(await fetch_value(conn, driver, _LIMIT, "max_payload_bytes"))
         _check_sizes(drafts, limit)
         store.payload_limit = limit
     if all(draft.unique is None for draft in drafts):
-        await _fetch_value(conn, driver, _ENQUEUE, as_json(drafts))
+        await fetch_value(conn, driver, _ENQUEUE, as_json(drafts))
         return {}
-    ids = await _fetch_value(conn, driver, _ENQUEUE_UNIQUE, as_json(drafts))
+    ids = await fetch_value(conn, driver, _ENQUEUE_UNIQUE, as_json(drafts))
     return holders_of(drafts, msgspec.json.decode(ids, type=list[UUID]))
 
 
@@ -161,7 +173,7 @@ def _check_sizes(drafts: list[Draft], limit: int) -> None:
         check_size(draft, limit)
 
 
-async def _fetch_value(conn: Any, driver: Driver, sql: str, text: str) -> Any:
+async def fetch_value(conn: Any, driver: Driver, sql: str, text: str) -> Any:
     """Run a statement with one text parameter, and return its first value."""
     match driver:
         case Driver.ASYNCPG:

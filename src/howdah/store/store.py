@@ -133,6 +133,11 @@ class Store:
         return database_name(self._given)
 
     @property
+    def connections(self) -> int:
+        """How many connections the pool of an event loop may have."""
+        return self._connections
+
+    @property
     def pooled(self) -> bool:
         """Whether a pooler may give each call another session."""
         return self._pgbouncer is True
@@ -251,6 +256,10 @@ class Store:
         """Open one connection outside the pool; the caller closes it."""
         return await self._connect(self._dsn, self._call_timeout)
 
+    async def connect_plainly(self, **options: Any) -> Connection:
+        """Open one connection for code that is not howdah's, as asyncpg makes them."""
+        return await self._connect(self._dsn, self._call_timeout, codecs=False, **options)
+
     async def connect_to_listen(self) -> Connection:
         """Open one connection on which LISTEN works; refuses a pooler."""
         connection = await self._connect(self._listen_dsn or self._dsn, self._call_timeout)
@@ -288,7 +297,13 @@ class Store:
                     asyncio.run_coroutine_threadsafe(pool.close(), loop)
 
     async def _connect(
-        self, dsn: str | None, call_timeout: float | None, statements: int = CACHED_STATEMENTS
+        self,
+        dsn: str | None,
+        call_timeout: float | None,
+        statements: int = CACHED_STATEMENTS,
+        *,
+        codecs: bool = True,
+        **options: Any,
     ) -> Connection:
         """Connect to the first host that takes writes; all hosts share the timeout."""
         try:
@@ -303,9 +318,11 @@ class Store:
                     command_timeout=call_timeout,
                     statement_cache_size=0 if self.pooled else statements,
                     server_settings=None if self.pooled else {"application_name": "howdah"},
+                    **options,
                 )
-                register_array_codecs(connection)  # first: it makes asyncpg forget other arrays
-                register_array_types(connection)
+                if codecs:
+                    register_array_codecs(connection)  # first: asyncpg then forgets other arrays
+                    register_array_types(connection)
                 return connection
             except ValueError as error:  # asyncpg cannot parse the DSN
                 raise self._bad_dsn(error, dsn) from None

@@ -48,6 +48,8 @@ _main: str | None = None
 class _Pipe:
     """The pipe to the worker; also the reporter of a job's context, and stores its steps."""
 
+    completions: None = None
+
     def __init__(self, pipe: socket.socket) -> None:
         self._pipe = pipe
         self._lock = threading.Lock()

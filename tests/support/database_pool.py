@@ -42,6 +42,7 @@ EMPTY = b"""
     delete from howdah.jobs;
     delete from howdah.job_events;
     delete from howdah.workers;
+    delete from howdah.schedules;
     delete from howdah.finished_counts;
     delete from howdah.measures;
     delete from howdah.measure_history;

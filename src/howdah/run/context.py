@@ -14,7 +14,7 @@ from typing import Protocol
 from uuid import UUID
 
 from howdah.errors import StaleLease
-from howdah.job import Claim, from_epoch
+from howdah.job import Claim, from_epoch, scheduled_for
 
 
 class Reporter(Protocol):
@@ -70,6 +70,11 @@ class JobContext:
     @property
     def created_at(self) -> datetime:
         return from_epoch(self._claim.created_at)
+
+    @property
+    def scheduled_for(self) -> datetime | None:
+        """The time of the firing that enqueued the job; None: no schedule did."""
+        return scheduled_for(self._claim.id)
 
     @property
     def lost(self) -> bool:

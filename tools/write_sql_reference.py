@@ -23,6 +23,7 @@ PAGE = ROOT / "docs/reference/sql.md"
 CHAPTERS = {
     "30_enqueue": "Enqueue",
     "35_admit": "Admit",
+    "37_schedules": "Schedules",
     "40_claim": "Claim",
     "50_run": "Run",
     "52_steps": "Steps",

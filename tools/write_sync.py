@@ -31,6 +31,8 @@ SOURCES = {
     "Handle": ("client/handle.py", "self._bridge.handle(self.id)"),
     "JobType": ("client/job_type.py", "self._own"),
     "Registration": ("client/registry.py", "self._registration"),
+    "ScheduleRegistration": ("client/schedule_registration.py", "self._registration"),
+    "Schedules": ("client/schedules.py", "self._bridge.queue.schedules"),
     "Worker": ("worker.py", "self.asynchronous"),
     "Queue": ("client/queue.py", "self._bridge.queue"),
 }
@@ -67,6 +69,15 @@ WRITTEN = {
         registration = SyncRegistration(registered, self._bridge)
         return registration if function is None else registration(function)
         """,
+    "Queue.cron": """
+        return SyncScheduleRegistration(self.asynchronous.cron(PASSED), self._bridge)
+        """,
+    "Queue.every": """
+        return SyncScheduleRegistration(self.asynchronous.every(PASSED), self._bridge)
+        """,
+    "Queue.schedules": """
+        return SyncSchedules(self._bridge)
+        """,
     "JobType.__call__": """
         return self.asynchronous(*args, **kwargs)
         """,
@@ -78,7 +89,12 @@ WRITTEN = {
         return type(self)(with_options, self._bridge)
         """,
     "Registration.__call__": """
-        return SyncJobType(self._registration(function), self._bridge)
+        own: Any = getattr(function, "asynchronous", function)  # of a SyncJobType
+        return SyncJobType(self._registration(own), self._bridge)
+        """,
+    "ScheduleRegistration.__call__": """
+        own: Any = getattr(function, "asynchronous", function)  # of a SyncJobType
+        return SyncJobType(self._registration(own), self._bridge)
         """,
     "Handle.__repr__": """
         return f"<SyncHandle of job {self.id}>"
@@ -106,6 +122,15 @@ ADDED = {
     "Registration": """
         def __init__(self, registration: Registration, bridge: SyncBridge) -> None:
             self._registration = registration
+            self._bridge = bridge
+        """,
+    "ScheduleRegistration": """
+        def __init__(self, registration: ScheduleRegistration, bridge: SyncBridge) -> None:
+            self._registration = registration
+            self._bridge = bridge
+        """,
+    "Schedules": """
+        def __init__(self, bridge: SyncBridge) -> None:
             self._bridge = bridge
         """,
     "Worker": """
@@ -137,9 +162,9 @@ ADDED = {
 
 HEADER = '''"""The queue without `await`: the same methods, run on a private event-loop thread.
 
-Written from queue.py, registry.py, job_type.py, handle.py and ../worker.py. Do not edit:
-`make sync` writes this file, `make check` compares it. portal.py is the thread. sync_bridge.py
-runs calls with the caller's own connection in the caller's thread.
+Written from queue.py, registry.py, schedule_registration.py, schedules.py, job_type.py, handle.py
+and ../worker.py. Do not edit: `make sync` writes this file, `make check` compares it. portal.py is
+the thread. sync_bridge.py runs calls with the caller's own connection in the caller's thread.
 """
 
 from __future__ import annotations
@@ -255,6 +280,7 @@ def method(cls: str, function: Function) -> str:
         lines.append(f'    """{plain(doc)}"""')
     body = WRITTEN.get(f"{cls}.{function.name}") or forwarding(cls, function)
     body = body.replace("KEYWORDS", ", ".join(keywords(function)))
+    body = body.replace("PASSED", passed(function))
     lines.append(textwrap.indent(textwrap.dedent(body).strip(), "    "))
     return "\n".join(lines)
 

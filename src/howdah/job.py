@@ -42,6 +42,20 @@ def from_epoch(seconds: float) -> datetime:
     return _1970 + timedelta(seconds=seconds)
 
 
+_FIRING = 0x8C10  # in the middle of the id of a job that a schedule enqueued
+
+
+def scheduled_for(id: UUID) -> datetime | None:
+    """Return the time of the firing that enqueued a job; None: no schedule did.
+
+    In SQL  sql/37_schedules/firing_id.sql
+    """
+    number = id.int
+    if number >> 64 & 0xFFFF != _FIRING:
+        return None
+    return _1970 + timedelta(milliseconds=number >> 14 & (1 << 48) - 1)
+
+
 Until = Literal["started", "ended"]
 OnConflict = Literal["existing", "replace", "debounce", "error"]
 
@@ -134,3 +148,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def lease(self) -> Lease:
         """The lease of the attempt at the time of reading."""
         return Lease(self.id, self.worker_id or "", self.attempts)
+
+    @property
+    def scheduled_for(self) -> datetime | None:
+        """The time of the firing that enqueued the job; None: no schedule did."""
+        return scheduled_for(self.id)

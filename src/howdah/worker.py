@@ -10,7 +10,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from types import TracebackType
@@ -29,6 +29,7 @@ from howdah.safe_logging import log_named
 from howdah.store import Store
 from howdah.store import run as store_run
 from howdah.store.errors import transient
+from howdah.store.schedules import Plan
 from howdah.text.reasons import shown
 from howdah.worker_parts import WorkerOptions, WorkerParts
 
@@ -94,6 +95,7 @@ class Worker:
         worker_id: str | None = None,
         hooks: Hooks | None = None,
         limits: Mapping[str, Limit] | None = None,
+        plans: Sequence[Plan] = (),
         log_jobs: bool = False,
     ) -> None:
         check_whole("concurrency", concurrency, 1, 10_000)
@@ -125,6 +127,8 @@ class Worker:
             upkeep_every=upkeep_every,
             hooks=hooks,
             limits=limits or {},
+            plans=plans,
+            code_types=sorted(handlers),
             log_jobs=log_jobs,
         )
         self._stopping, self._stop_now = asyncio.Event(), asyncio.Event()

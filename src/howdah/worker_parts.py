@@ -33,6 +33,7 @@ from howdah.run.type_registration import TypeRegistration
 from howdah.settle import OnSettled, Settler
 from howdah.states import State, Verb
 from howdah.store import Store
+from howdah.store.schedules import Plan
 from howdah.upkeep.upkeep import Upkeep
 from howdah.version import VERSION
 
@@ -53,6 +54,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     upkeep_every: timedelta
     hooks: Hooks | None
     limits: Mapping[str, Limit]
+    plans: Sequence[Plan]  # the schedules that the code declares
+    code_types: Sequence[str]  # all types of the code, also those that this worker does not take
     log_jobs: bool
 
     @property
@@ -96,7 +99,12 @@ class WorkerParts:
         )
         self.measures: Measures = Measures(store, worker_id, on_drain)
         self.type_registration: TypeRegistration = TypeRegistration(
-            store, worker_id, options.handlers, options.limits
+            store,
+            worker_id,
+            options.handlers,
+            options.limits,
+            options.plans,
+            options.code_types,
         )
         self.upkeep: Upkeep = Upkeep(
             store, worker_id, every=options.upkeep_every, stale_after=options.stale_after

@@ -17,6 +17,7 @@ PROMISED = {
     *("demo", "worker", "enqueue", "jobs", "show", "watch", "cancel", "requeue", "recover"),
     *("stats", "install", "sql", "pg", "bench", "completion"),
     *("why", "doctor", "metrics", "pause", "resume", "keys", "limits", "top", "web", "dev"),
+    "schedules",
 }
 
 

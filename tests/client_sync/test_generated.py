@@ -14,7 +14,14 @@ import pytest
 
 from howdah import Handle, JobType, Queue, SyncHandle, SyncJobType, SyncQueue, Worker
 from howdah.client.registry import Registration
-from howdah.client.sync import SyncRegistration, SyncWorker
+from howdah.client.schedule_registration import ScheduleRegistration
+from howdah.client.schedules import Schedules
+from howdah.client.sync import (
+    SyncRegistration,
+    SyncScheduleRegistration,
+    SyncSchedules,
+    SyncWorker,
+)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAIRS: list[tuple[Any, Any]] = [
@@ -22,6 +29,8 @@ PAIRS: list[tuple[Any, Any]] = [
     (JobType, SyncJobType),
     (Handle, SyncHandle),
     (Registration, SyncRegistration),
+    (ScheduleRegistration, SyncScheduleRegistration),
+    (Schedules, SyncSchedules),
     (Worker, SyncWorker),
 ]
 ASYNC_ONLY = {"for_other_loop", "follower", "conn", "on"}
@@ -40,7 +49,11 @@ def as_sync(annotation: Any) -> Any:
     """Return the sync form of an annotation, without using the generator."""
     if not isinstance(annotation, str):
         return annotation
-    annotation = re.sub(r"\b(Queue|JobType|Handle|Registration|Worker)\b", r"Sync\1", annotation)
+    annotation = re.sub(
+        r"\b(Queue|JobType|Handle|Registration|ScheduleRegistration|Schedules|Worker)\b",
+        r"Sync\1",
+        annotation,
+    )
     annotation = re.sub(r"AsyncGenerator\[(\w+), None\]", r"Generator[\1, None, None]", annotation)
     return re.sub(r" \| AsyncIterable\[.*\]$", "", annotation)
 

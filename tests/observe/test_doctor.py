@@ -29,6 +29,7 @@ NAMES = {
         "upkeep",
         "schema",
         "limits",
+        "schedules",
     ),
 }
 
@@ -329,3 +330,24 @@ async def test_jobs_that_nobody_admits_are_reported(db: Database) -> None:
     assert check.value == 1
     db.execute("select howdah.pause('mail')")
     assert (await examine(db))["limits"].level is Level.FINE
+
+
+async def test_schedules_that_do_not_fire_are_reported(db: Database) -> None:
+    beat_worker(db, "w", "mail")
+    db.execute("select howdah.set_schedule('nightly', 'mail', p_cron => '0 3 * * *')")
+    db.execute("update howdah.schedules set next_firing = howdah.clock()")
+    assert (await examine(db))["schedules"].level is Level.FINE
+    db.clock.advance(2 * MINUTE)
+    late = (await examine(db))["schedules"]
+    assert late.level is Level.WARNING
+    assert late.sentence == "The schedule nightly should have fired more than a minute ago."
+    db.execute("update howdah.schedules set next_firing = 'infinity', problem = 'bad hour'")
+    stopped = (await examine(db))["schedules"]
+    assert stopped.sentence == "The schedule nightly cannot fire: bad hour."
+    db.execute("update howdah.schedules set orphaned_at = now()")
+    orphaned = (await examine(db))["schedules"]
+    assert (orphaned.level, orphaned.value) == (Level.WARNING, 1)
+    assert "is not in the code any more" in orphaned.sentence
+    db.execute("select howdah.pause_schedule('nightly')")
+    db.execute("update howdah.schedules set orphaned_at = null")
+    assert (await examine(db))["schedules"].level is Level.FINE, "a paused one is as it should be"

@@ -69,6 +69,24 @@ FUNCTIONS: dict[str, set[str]] = {
     "append_error(jsonb,integer,text,text,text,timestamp with time zone,timestamp with time zone"
     ",boolean)": _worker,
     "lost_in_a_row(jsonb)": _worker,
+    # schedules
+    "set_schedule(text,text,jsonb,text,interval,text,text,text,jsonb,text,jsonb,text[])": _worker,
+    "remove_schedule(text)": _worker,
+    "pause_schedule(text,text)": _worker,
+    "resume_schedule(text)": _worker,
+    "run_schedule_now(text)": _worker,
+    "due_schedules(integer)": _worker,
+    "fire_schedules(jsonb)": _worker,
+    "refuse_firing(howdah.schedules,timestamp with time zone[],timestamp with time zone"
+    ",timestamp with time zone)": _worker,
+    "refuse_schedule(text,text,jsonb,text,interval,text,text,text,jsonb)": _worker,
+    "refuse_unknown_schedule(text)": _worker,
+    "register_schedules(text,text[],jsonb)": _worker,
+    "notify_schedules()": _worker,
+    "firing_id(timestamp with time zone)": _worker,
+    "scheduled_for(uuid)": _readers,
+    "scheduled_job(howdah.schedules,timestamp with time zone)": _no_role,
+    "next_firing_in()": _worker,
     # admit
     "admit(text,integer,text)": _worker,
     "first_admission(text,text,boolean)": _worker,
@@ -234,7 +252,7 @@ RELATIONS: dict[str, dict[str, dict[str, set[str]]]] = {
             *("unique_keys", "job_steps", "job_signals"),
             *("finished_counts", "workers", "moves", "options", "queue_depth", "worker_health"),
             *("measures", "measure_history", "paused_types", "drain_requests", "upkeep_log"),
-            *("limits", "rate_states", "admission_requests", "limit_history"),
+            *("limits", "rate_states", "admission_requests", "limit_history", "schedules"),
         )
     },
 }

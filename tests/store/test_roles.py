@@ -47,7 +47,7 @@ FUNCTIONS_OF_AN_OBSERVER = {
     *("measured", "measured_by_minute", "lane_counts", "held_counts", "scheduled_counts"),
     *("waits_for", "key_counts", "limited_counts"),
     *("jobs_ahead", "workers_now", "recent_failures", "retrying_failures", "jobs_by_id"),
-    *("limit_counts", "slot_wait_counts"),
+    *("limit_counts", "slot_wait_counts", "scheduled_for"),
 }
 # internal functions: `finish` checks no lease; the others are parts of claim, enqueue, recover and
 # admit
@@ -59,6 +59,7 @@ FUNCTIONS_OF_NO_ROLE = {
     *("hand_over", "limit_new", "admit_keys", "admit_limit", "apply_type_limit"),
     *("request_all_looks", "fit_fair_widths", "compact_limit_history", "take_back_runs"),
     *("join_line", "forget_steps"),
+    "scheduled_job",
 }
 
 

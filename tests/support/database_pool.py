@@ -44,6 +44,7 @@ EMPTY = b"""
     delete from howdah.job_steps;
     delete from howdah.job_signals;
     delete from howdah.workers;
+    delete from howdah.schedules;
     delete from howdah.finished_counts;
     delete from howdah.measures;
     delete from howdah.measure_history;

@@ -41,7 +41,7 @@ WAYS_IN = {
 def paths_of(route: BaseRoute, id: UUID) -> list[tuple[str, str]]:
     """Return methods and paths of a route, with values for its parameters."""
     values = {"id": str(id), "job_type": "letters", "worker_id": "w", "part": "data"}
-    values |= {"limit": "api", "limit_name": "api"}
+    values |= {"limit": "api", "limit_name": "api", "schedule": "nightly"}
     if isinstance(route, Mount):
         return [("GET", f"{route.path}/howdah.css"), ("GET", f"{route.path}/nothing")]
     assert isinstance(route, Route), route

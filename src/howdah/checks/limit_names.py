@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 
+from howdah.checks.near_misses import listed, near_misses
 from howdah.errors import BadInput
 from howdah.text.reasons import shown
 
@@ -15,7 +15,6 @@ class UnknownLimit(BadInput):
 
 def unknown_limit(name: str, known: Collection[str]) -> UnknownLimit:
     """Make the error for the name of a limit that does not exist; it names similar ones."""
-    similar = difflib.get_close_matches(name, known, n=3)
-    hint = f" (did you mean {' or '.join(map(shown, similar))}?)" if similar else ""
-    listed = ", ".join(map(shown, sorted(known)[:20])) or "none"
-    return UnknownLimit(f"there is no limit {shown(name)}{hint}; known: {listed}")
+    return UnknownLimit(
+        f"there is no limit {shown(name)}{near_misses(name, known)}; known: {listed(known)}"
+    )

@@ -6,6 +6,7 @@
     exit_codes.py     what the exit codes mean
     run_on_queue.py   opens the queue of a command
     formatting.py     states, times and progress as text
+    payload.py        reads a payload, and compares it with its type
     results.py        what happened to the jobs of cancel and requeue
     log.py            the options of commands that write a log
     load.py           imports the queue that MODULE:QUEUE names
@@ -20,6 +21,7 @@ The commands, one module or folder each:
     worker.py         runs jobs
     enqueue.py        enqueues one job
     web.py            serves the dashboard
+    schedules/        lists, sets, pauses and removes schedules
     limits.py         lists, sets and removes named limits
     jobs.py           lists jobs
     show.py           shows one job

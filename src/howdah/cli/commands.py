@@ -34,6 +34,7 @@ from howdah.cli.pg import pg
 from howdah.cli.recover import recover
 from howdah.cli.requeue import requeue
 from howdah.cli.resume import resume
+from howdah.cli.schedules import schedules
 from howdah.cli.show import show
 from howdah.cli.signal import signal
 from howdah.cli.sql import sql
@@ -51,7 +52,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Start": (demo, dev),
     "Work": (worker, enqueue),
     "Inspect": (web, jobs, show, watch, why, stats, keys, top, doctor, metrics),
-    "Change": (cancel, requeue, signal, pause, resume, limits, recover),
+    "Change": (cancel, requeue, signal, pause, resume, limits, schedules, recover),
     "Database": (install, sql, pg, bench),
     "Shell": (completion,),
 }

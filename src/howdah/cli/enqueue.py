@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, cast, get_args
+from typing import get_args
 
 import click
-import msgspec
 
 from howdah import Queue
 from howdah import enqueue as enqueueing
 from howdah.cli import options, output
 from howdah.cli.exit_codes import ExitCode, exit_with
 from howdah.cli.options import dsn_option, json_option
+from howdah.cli.payload import check_payload, read_payload
 from howdah.cli.run_on_queue import run_on_queue
-from howdah.errors import BadInput
 from howdah.job import Job, OnConflict, Until
-from howdah.observe import misfits, registered_type, unregistered
 from howdah.states import State
 
 
@@ -121,7 +117,7 @@ def enqueue(
     the type have registered. The worker checks the values. With --wait, the exit code is 0 if the
     job completed, else 1.
     """  # noqa: D301 - \b keeps click from rewrapping
-    payload = _payload(data, arguments)
+    payload = read_payload(data, arguments)
 
     async def work(queue: Queue) -> Job | None:
         draft = queue.draft(
@@ -139,7 +135,7 @@ def enqueue(
             on_conflict=on_conflict,
             key=key,
         )
-        warning = await _check(queue, job_type, payload, force)
+        warning = await check_payload(queue, job_type, payload, force)
         id = await enqueueing.enqueue(queue.store, draft)
         if warning is not None:
             output.warning(warning)
@@ -167,58 +163,3 @@ def enqueue(
     else:
         output.error(f"the job is {job.status}: {job.last_error}")
     exit_with(ExitCode.OK if job.status is State.COMPLETED else ExitCode.FAILED)
-
-
-async def _check(queue: Queue, job_type: str, payload: dict[str, Any], force: bool) -> str | None:
-    """Compare a payload with what workers have registered.
-
-    Raises an error if no live worker can read it. Returns a warning for after the enqueue.
-    """
-    known = await registered_type(queue.store, job_type)
-    if known is None:
-        unknown = await unregistered(queue.store, job_type)
-        return None if unknown is None else f"{unknown}. The job waits until one does."
-    if known.parameters is None or not (problems := misfits(known.parameters, payload)):
-        return None
-    problem = f"the payload does not fit {job_type}: {'; '.join(problems)}"
-    if known.live and not force:
-        raise BadInput(f"{problem}. Correct it, or use --force to enqueue the job anyway.")
-    return f"{problem}. The job waits for a worker that can read it."
-
-
-def _payload(data: str | None, arguments: Sequence[str]) -> dict[str, Any]:
-    payload: dict[str, Any] = {}
-    if data is not None:
-        raw = sys.stdin.read() if data == "-" else data
-        try:
-            decoded = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, UnicodeError) as error:
-            raise click.BadParameter(
-                f"it is not valid JSON: {error}", param_hint="--data"
-            ) from None
-        if not isinstance(decoded, dict):
-            raise click.BadParameter(
-                'the payload must be a JSON object, such as {"key": "value"}', param_hint="--data"
-            )
-        payload.update(cast("dict[str, Any]", decoded))
-    keys: set[str] = set()
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if not key or not equals:
-            raise click.BadParameter(
-                f"{argument!r} is not KEY=VALUE: write such as width=320", param_hint="KEY=VALUE"
-            )
-        if key in keys:
-            raise click.BadParameter(
-                f"{key!r} is given twice: give it once", param_hint="KEY=VALUE"
-            )
-        keys.add(key)
-        payload[key] = _value(value)
-    return payload
-
-
-def _value(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
-        return text

@@ -2,6 +2,8 @@
 
 queue.py        the queue, async
 registry.py     the functions of a queue by job type
+schedule_registration.py  the decorators that declare schedules
+schedules.py    lists, sets, pauses and removes schedules
 job_type.py     a registered function: enqueue, draft, options
 handle.py       one job: its result, its events, cancel
 matching.py     acts on every job that matches a filter

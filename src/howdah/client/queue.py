@@ -37,6 +37,8 @@ from howdah.client.follow import Follower
 from howdah.client.handle import Handle
 from howdah.client.job_type import JobType, unique_rule
 from howdah.client.registry import ExceptionTypes, Registration, Registry, rules
+from howdah.client.schedule_registration import ScheduleRegistration
+from howdah.client.schedules import Schedules
 from howdah.errors import BadInput, StaleLease
 from howdah.handler import Backoff, Handler, Run, check_job_type
 from howdah.job import (
@@ -69,6 +71,7 @@ from howdah.store import steps as store_steps
 from howdah.store import upkeep as store_upkeep
 from howdah.store.upkeep import Recovered
 from howdah.text.reasons import reason_from, shown
+from howdah.timing import Missed, Overlap, check_timing
 from howdah.waits_for import WaitsFor
 from howdah.worker import Worker
 
@@ -275,6 +278,48 @@ class Queue:
         """
         self._registry.add_limit(named_limit(name, at_once, rate, per_key))
 
+    def cron(
+        self,
+        expression: str,
+        /,
+        *,
+        tz: str = "UTC",
+        name: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        missed: Missed = "last",
+        overlap: Overlap = "allow",
+    ) -> ScheduleRegistration:
+        """Enqueue a job of this type at the times of a cron expression, in the time zone `tz`.
+
+        Above or below `@queue.job`; a function without it becomes a job type, too. Workers write
+        the schedule when they start. `data` has the arguments of its jobs, `name` is by default
+        that of the type; `missed` and `overlap` are as in `schedules.set`.
+        """
+        timing = check_timing(expression, None, tz)
+        return ScheduleRegistration(self._registry, self, timing, name, data, missed, overlap)
+
+    def every(
+        self,
+        interval: timedelta | float,
+        /,
+        *,
+        name: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        missed: Missed = "last",
+        overlap: Overlap = "allow",
+    ) -> ScheduleRegistration:
+        """Enqueue a job of this type every so often; the first one so long after the start.
+
+        The same as `cron` else.
+        """
+        timing = check_timing(None, interval)
+        return ScheduleRegistration(self._registry, self, timing, name, data, missed, overlap)
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules, to list, set, pause, resume, remove and run them."""
+        return Schedules(self)
+
     def on_start(self, hook: StartHook) -> StartHook:
         """Call this function when an attempt starts: `@queue.on_start`, sync or async."""
         self._registry.hooks.add("start", hook)
@@ -470,6 +515,7 @@ class Queue:
             worker_id=worker_id,
             hooks=self._registry.hooks,
             limits=self._registry.limits,
+            plans=self._registry.plans,
             log_jobs=log_jobs,
         )
 

@@ -9,15 +9,18 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 from howdah.admit import KeyOf, Limit, key_rule
 from howdah.checks.durations import YEAR, check_length, check_wait
 from howdah.checks.queue_names import DEFAULT_QUEUE, check_queue_name
+from howdah.checks.schedule_names import check_schedule_name
 from howdah.checks.unique import By, check_unique
 from howdah.client.job_type import JobType, QueueLike
 from howdah.enqueue import check_max_attempts, check_priority
 from howdah.errors import BadInput, DuplicateJobType
 from howdah.handler import Backoff, Handler, Rules, Run
-from howdah.job import OnConflict, Until
+from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, OnConflict, Until
 from howdah.run.context import JobContext
 from howdah.run.hooks import Hooks
+from howdah.store.schedules import Plan, check_scheduled
 from howdah.text.reasons import name_of, shown
+from howdah.timing import Missed, Overlap, Timing
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,6 +35,8 @@ class Registry:
         self._handlers: dict[str, Handler] = {}
         self.hooks: Hooks = Hooks()
         self.limits: dict[str, Limit] = {}
+        self._declared: list[Declared] = []
+        self._plain: set[str] = set()  # types that @queue.cron made of plain functions
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -52,6 +57,102 @@ class Registry:
         """Add a named limit; the same one may be given again."""
         if self.limits.setdefault(limit.name, limit) != limit:
             raise BadInput(f"the limit {limit.name} is defined already, in another way")
+
+    def add_scheduled(self, function: Callable[..., Any], queue: QueueLike) -> JobType[..., Any]:
+        """Return the job type that a schedule is for; a plain function becomes one."""
+        if isinstance(function, JobType):
+            known = cast("JobType[..., Any]", function)
+            if self._handlers.get(known.name) is not known.handler:
+                raise BadInput(
+                    f"{known!r} was registered with another queue: declare its schedule there"
+                )
+            return known
+        plain = rules(
+            priority=DEFAULT_PRIORITY,
+            max_attempts=DEFAULT_MAX_ATTEMPTS,
+            timeout=None,
+            run=None,
+            backoff=None,
+            retry_on=Exception,
+            fail_on=(),
+        )
+        job_type: JobType[..., Any] = JobType(self.add(function, None, plain), queue)
+        self._plain.add(job_type.name)
+        return job_type
+
+    def add_schedule(self, declared: Declared) -> None:
+        """Add a schedule that code declares; raises BadInput if it makes no sense."""
+        try:
+            name = declared.plan().name
+            if name in {plan.name for plan in self.plans}:
+                raise BadInput(
+                    f"there is a schedule {shown(name)} already: give this one another name, "
+                    "such as name='nightly'"
+                )
+        except BadInput:
+            if all(other.job_type is not declared.job_type for other in self._declared):
+                self._remove_plain(declared.job_type)
+            raise
+        self._declared.append(declared)
+
+    def register(
+        self, function: Callable[..., Any], name: str | None, rules: Rules, queue: QueueLike
+    ) -> JobType[..., Any]:
+        """Make a job type of a function, also of one that @queue.cron below has made one."""
+        plain = cast("JobType[..., Any]", function)
+        if (
+            not isinstance(function, JobType)
+            or plain.name not in self._plain
+            or self._handlers.get(plain.name) is not plain.handler
+        ):
+            given = cast("Callable[..., Any]", function)
+            return JobType(self.add(given, name, rules), queue)
+        self._remove_plain(plain)
+        job_type: JobType[..., Any] = JobType(self.add(plain.function, name, rules), queue)
+        for declared in self._declared:
+            if declared.job_type is plain:
+                declared.job_type = job_type
+                declared.plan()  # raises an error if the options of the type do not fit
+        return job_type
+
+    def _remove_plain(self, job_type: JobType[..., Any]) -> None:
+        if job_type.name in self._plain:
+            self._plain.remove(job_type.name)
+            del self._handlers[job_type.name]
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The schedules that code declares."""
+        return [declared.plan() for declared in self._declared]
+
+
+class Declared:
+    """A schedule that code declares, and the job type that it is for."""
+
+    def __init__(
+        self,
+        job_type: JobType[..., Any],
+        name: str | None,
+        data: Mapping[str, Any],
+        timing: Timing,
+        missed: Missed,
+        overlap: Overlap,
+    ) -> None:
+        self.job_type: JobType[..., Any] = job_type
+        self._name = name
+        self._data = data
+        self._timing = timing
+        self._missed: Missed = missed
+        self._overlap: Overlap = overlap
+
+    def plan(self) -> Plan:
+        return Plan(
+            name=self._name or check_schedule_name(self.job_type.name),
+            draft=check_scheduled(self.job_type.draft(**self._data)),
+            timing=self._timing,
+            missed=self._missed,
+            overlap=self._overlap,
+        )
 
 
 class Registration:
@@ -76,7 +177,7 @@ class Registration:
     @overload
     def __call__(self, function: Callable[P, R]) -> JobType[P, R]: ...
     def __call__(self, function: Callable[..., Any]) -> JobType[..., Any]:
-        return JobType(self._registry.add(function, self._name, self._rules), self._queue)
+        return self._registry.register(function, self._name, self._rules, self._queue)
 
 
 def rules(

@@ -1,8 +1,8 @@
 """The queue without `await`: the same methods, run on a private event-loop thread.
 
-Written from queue.py, registry.py, job_type.py, handle.py and ../worker.py. Do not edit:
-`make sync` writes this file, `make check` compares it. portal.py is the thread. sync_bridge.py
-runs calls with the caller's own connection in the caller's thread.
+Written from queue.py, registry.py, schedule_registration.py, schedules.py, job_type.py, handle.py
+and ../worker.py. Do not edit: `make sync` writes this file, `make check` compares it. portal.py is
+the thread. sync_bridge.py runs calls with the caller's own connection in the caller's thread.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from howdah.client import portal
 from howdah.client.job_type import JobType
 from howdah.client.queue import Queue
 from howdah.client.registry import ExceptionTypes, Registration
+from howdah.client.schedule_registration import ScheduleRegistration
 from howdah.client.sync_bridge import SyncBridge
 from howdah.errors import BadInput
 from howdah.events import Event
@@ -27,12 +28,14 @@ from howdah.handler import Backoff, Handler, Run
 from howdah.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_PRIORITY, Draft, Job, Lease, OnConflict, Until
 from howdah.observe.key_counts import KeyCounts
 from howdah.observe.limits import Limits
+from howdah.observe.schedules import Schedule, Upcoming
 from howdah.observe.why import Why
 from howdah.observe.workers import WorkerHealth
 from howdah.run.context import JobContext
 from howdah.run.hooks import EndHook, StartHook
 from howdah.states import State
 from howdah.store.upkeep import Recovered
+from howdah.timing import Missed, Overlap
 from howdah.waits_for import WaitsFor
 from howdah.worker import Worker
 
@@ -221,7 +224,105 @@ class SyncRegistration:
     def __call__(self, function: Callable[P, R]) -> SyncJobType[P, R]: ...
 
     def __call__(self, function: Callable[..., Any]) -> SyncJobType[..., Any]:
-        return SyncJobType(self._registration(function), self._bridge)
+        own: Any = getattr(function, "asynchronous", function)  # of a SyncJobType
+        return SyncJobType(self._registration(own), self._bridge)
+
+
+class SyncScheduleRegistration:
+    """The decorator that `@queue.cron(…)` returns."""
+
+    def __init__(self, registration: ScheduleRegistration, bridge: SyncBridge) -> None:
+        self._registration = registration
+        self._bridge = bridge
+
+    @overload
+    def __call__(self, function: SyncJobType[P, R]) -> SyncJobType[P, R]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, P], Awaitable[R]]
+    ) -> SyncJobType[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> SyncJobType[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[JobContext, P], R]) -> SyncJobType[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R]) -> SyncJobType[P, R]: ...
+
+    def __call__(self, function: Callable[..., Any]) -> SyncJobType[..., Any]:
+        own: Any = getattr(function, "asynchronous", function)  # of a SyncJobType
+        return SyncJobType(self._registration(own), self._bridge)
+
+
+class SyncSchedules:
+    """The schedules of one queue."""
+
+    def __init__(self, bridge: SyncBridge) -> None:
+        self._bridge = bridge
+
+    def get(self, name: str) -> Schedule:
+        """Return one schedule; raises BadInput if there is none of this name."""
+        return portal.run(self._bridge.queue.schedules.get(name))
+
+    def upcoming(self, count: int = 10) -> Sequence[Upcoming]:
+        """Return the next firings of all schedules, the next one first."""
+        return portal.run(self._bridge.queue.schedules.upcoming(count))
+
+    def set(
+        self,
+        name: str,
+        draft: Draft,
+        *,
+        cron: str | None = None,
+        every: timedelta | float | None = None,
+        tz: str = "UTC",
+        missed: Missed = "last",
+        overlap: Overlap = "allow",
+    ) -> Schedule:
+        """Make a schedule, or change it as a whole: each firing enqueues a job like the draft.
+
+        The draft is of `job_type.draft(…)`, with the options of its jobs, or of `queue.draft`.
+        `cron` is an expression in the time zone `tz`, `every` the time between two firings; the
+        first one is so long from now. With `missed`, firings that no worker could do within a
+        minute enqueue nothing, one job for the last of them, or a job for all, at most the last
+        100. With `overlap="skip"` a firing enqueues nothing while the job of the firing before has
+        not ended. Code does not touch the schedule any more, also one that code has declared.
+        """
+        return portal.run(
+            self._bridge.queue.schedules.set(
+                name, draft, cron=cron, every=every, tz=tz, missed=missed, overlap=overlap
+            )
+        )
+
+    def pause(self, name: str) -> bool:
+        """Let a schedule not fire, until somebody resumes it; returns False if it was paused."""
+        return portal.run(self._bridge.queue.schedules.pause(name))
+
+    def resume(self, name: str) -> bool:
+        """Let a schedule fire again, from now on; returns whether it was paused.
+
+        The firings of the time in which it was paused are not made up for.
+        """
+        return portal.run(self._bridge.queue.schedules.resume(name))
+
+    def remove(self, name: str) -> bool:
+        """Remove a schedule, and keep its jobs; returns False if there is none.
+
+        One that code declares comes back when the next worker starts: pause it instead.
+        """
+        return portal.run(self._bridge.queue.schedules.remove(name))
+
+    def run_now(self, name: str) -> SyncHandle[Any]:
+        """Enqueue a job of a schedule at once; its next firing stays."""
+        handle = portal.run(self._bridge.queue.schedules.run_now(name))
+        return SyncHandle(handle.id, self._bridge, handle.existed)
+
+    def list(self) -> Sequence[Schedule]:
+        """Return all schedules by name."""
+        return portal.run(self._bridge.queue.schedules.list())
 
 
 class SyncWorker:
@@ -481,6 +582,54 @@ class SyncQueue:
         start.
         """
         self._bridge.queue.limit(name, at_once=at_once, rate=rate, per_key=per_key)
+
+    def cron(
+        self,
+        expression: str,
+        /,
+        *,
+        tz: str = "UTC",
+        name: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        missed: Missed = "last",
+        overlap: Overlap = "allow",
+    ) -> SyncScheduleRegistration:
+        """Enqueue a job of this type at the times of a cron expression, in the time zone `tz`.
+
+        Above or below `@queue.job`; a function without it becomes a job type, too. Workers write
+        the schedule when they start. `data` has the arguments of its jobs, `name` is by default
+        that of the type; `missed` and `overlap` are as in `schedules.set`.
+        """
+        return SyncScheduleRegistration(
+            self.asynchronous.cron(
+                expression, tz=tz, name=name, data=data, missed=missed, overlap=overlap
+            ),
+            self._bridge,
+        )
+
+    def every(
+        self,
+        interval: timedelta | float,
+        /,
+        *,
+        name: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        missed: Missed = "last",
+        overlap: Overlap = "allow",
+    ) -> SyncScheduleRegistration:
+        """Enqueue a job of this type every so often; the first one so long after the start.
+
+        The same as `cron` else.
+        """
+        return SyncScheduleRegistration(
+            self.asynchronous.every(interval, name=name, data=data, missed=missed, overlap=overlap),
+            self._bridge,
+        )
+
+    @property
+    def schedules(self) -> SyncSchedules:
+        """The schedules, to list, set, pause, resume, remove and run them."""
+        return SyncSchedules(self._bridge)
 
     def on_start(self, hook: StartHook) -> StartHook:
         """Call this function when an attempt starts: `@queue.on_start`, sync or async."""

@@ -23,6 +23,7 @@
     job_types.py       what workers have registered about their types
     queues.py          which types have which queue name
     paused.py          which types are paused
+    schedules.py       what fires when, and what became of the last firing
     waits_for_slot.py  what a job that is not admitted waits for
     why.py             why a job, or a type, does not run
     doctor/            what is wrong with the database of a queue
@@ -57,6 +58,15 @@ from howdah.observe.page import Page, Summary, count, newest_and_oldest, page
 from howdah.observe.paused import Paused, paused
 from howdah.observe.problems import Problem, problems
 from howdah.observe.queues import check_queues, queue_of_types
+from howdah.observe.schedules import (
+    Schedule,
+    SchedulesNow,
+    Upcoming,
+    schedule,
+    schedules,
+    schedules_now,
+    upcoming,
+)
 from howdah.observe.why import Reason, Why, why, why_type
 from howdah.observe.workers import Attempt, WorkerHealth, WorkerNow, workers
 from howdah.store.query import TookTooLong
@@ -90,12 +100,15 @@ __all__ = [
     "Range",
     "Reason",
     "RegisteredType",
+    "Schedule",
+    "SchedulesNow",
     "Span",
     "Summary",
     "Times",
     "TookTooLong",
     "TypeNow",
     "TypeRule",
+    "Upcoming",
     "Why",
     "WorkerHealth",
     "WorkerNow",
@@ -117,7 +130,11 @@ __all__ = [
     "problems",
     "queue_of_types",
     "registered_type",
+    "schedule",
+    "schedules",
+    "schedules_now",
     "unregistered",
+    "upcoming",
     "warn_unregistered",
     "why",
     "why_type",

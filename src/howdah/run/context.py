@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar, o
 from uuid import UUID
 
 from howdah.errors import BadInput, StaleLease
-from howdah.job import Claim, from_epoch
+from howdah.job import Claim, from_epoch, scheduled_for
 from howdah.outcomes import Complete, Fail, Outcome
 from howdah.run.steps import StepBackend, Steps
 
@@ -114,6 +114,11 @@ class JobContext:
     @property
     def created_at(self) -> datetime:
         return from_epoch(self._claim.created_at)
+
+    @property
+    def scheduled_for(self) -> datetime | None:
+        """The time of the firing that enqueued the job; None: no schedule did."""
+        return scheduled_for(self._claim.id)
 
     @property
     def lost(self) -> bool:

@@ -2,16 +2,17 @@
 
 In SQL  sql/50_run/register_job_types.sql, touch_job_types.sql
 
-One statement registers all types when the worker starts, and another one the rules of their keys
-and limits. After that, once a minute, the worker only reports that it still knows its types. A
-failure is logged and tried again later: jobs matter more.
+One statement registers all types when the worker starts, another one the rules of their keys and
+limits, and a third one the schedules that the code declares. After that, once a minute, the worker
+only reports that it still knows its types. A failure is logged and tried again later: jobs matter
+more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from howdah.admit import Limit
@@ -22,6 +23,7 @@ from howdah.safe_logging import log_named
 from howdah.store import Store
 from howdah.store.admit import register_limits
 from howdah.store.job_types import register_job_types, touch_job_types
+from howdah.store.schedules import Plan, register_schedules
 
 _log = log_named("howdah.types")
 
@@ -39,11 +41,16 @@ class TypeRegistration:
         worker_id: str,
         handlers: Mapping[str, Handler],
         limits: Mapping[str, Limit],
+        plans: Sequence[Plan] = (),
+        code_types: Sequence[str] = (),
     ) -> None:
         self._store = store
         self._worker_id = worker_id
         self._handlers = handlers
         self._limits = limits
+        self._plans = plans
+        self._code_types = code_types
+        self._declares = True  # whether the schedules are still to be registered
         self._unregistered: set[str] = set(handlers)
 
     async def step(self) -> bool:
@@ -58,6 +65,9 @@ class TypeRegistration:
                 await self._register(self._unregistered)
                 await self._register_rules(sorted(self._unregistered))
                 self._unregistered = set()
+            if self._declares:
+                await self._register_schedules()
+                self._declares = False
         except _RefusedRule as refused:
             raise refused.error from None
         except HowdahError as error:
@@ -68,7 +78,7 @@ class TypeRegistration:
     async def run(self) -> None:
         """Call `step` every minute, and sooner after a failure."""
         retry = GrowingPause(FIRST_RETRY, EVERY)
-        wait = retry.next() if self._unregistered else EVERY
+        wait = retry.next() if self._unregistered or self._declares else EVERY
         while True:
             await asyncio.sleep(wait * random.uniform(0.8, 1.2))  # noqa: S311
             if await self.step():
@@ -94,6 +104,19 @@ class TypeRegistration:
             raise _RefusedRule(error) from error
         for kind, name, rule in changed:
             _log.info("limits.changed id=%s %s=%s rule=%s", self._worker_id, kind, name, rule)
+
+    async def _register_schedules(self) -> None:
+        try:
+            done = await register_schedules(
+                self._store, self._worker_id, self._code_types, self._plans
+            )
+        except BadInput as error:
+            raise _RefusedRule(error) from error
+        for name, what in done:
+            if what == "kept":
+                _log.warning("schedule.kept id=%s name=%s", self._worker_id, name)
+            else:
+                _log.info("schedule.registered id=%s name=%s done=%s", self._worker_id, name, what)
 
 
 class _RefusedRule(HowdahError):

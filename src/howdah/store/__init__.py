@@ -28,6 +28,7 @@ rows.py               a row as a Job
 ids.py                make job ids
 array_types.py        describe array types to asyncpg
 admit.py              the rules of keys and limits
+schedules.py          set, fire and register schedules
 array_codecs.py       encode arrays of ids, numbers and intervals
 errors.py             PostgreSQL's errors as howdah's
 install.py            create and upgrade the schema

@@ -45,24 +45,24 @@ class UpkeepResult(NamedTuple):
     recovered: int
     failed: int
     silent_workers: list[str]
-    next_due_in: timedelta | None
+    next_due_in: timedelta | None  # of a job or a schedule
     next_look: timedelta | None
+    schedules_due: bool
 
 
 async def upkeep(store: Store, timeout: timedelta, worker_id: str) -> UpkeepResult | None:
     """Do one round of upkeep; None if another worker does it at the moment."""
     rows = await store.fetch(
-        "select expired, promoted, recovered, failed, silent_workers, next_due_in, next_look "
+        "select expired, promoted, recovered, failed, silent_workers, next_due_in, next_look, "
+        "schedules_due "
         "from howdah.async_commit(), howdah.upkeep($1, $2)",
         timeout,
         worker_id,
     )
     if not rows:
         return None
-    expired, promoted, recovered, failed, silent_workers, next_due_in, next_look = rows[0]
-    return UpkeepResult(
-        expired, promoted, recovered, failed, silent_workers or [], next_due_in, next_look
-    )
+    expired, promoted, recovered, failed, silent_workers, *rest = rows[0]
+    return UpkeepResult(expired, promoted, recovered, failed, silent_workers or [], *rest)
 
 
 class Promoted(NamedTuple):
@@ -72,6 +72,7 @@ class Promoted(NamedTuple):
     next_due_in: timedelta | None
     as_of: str | None  # for the next call; None: another session admits jobs at the moment
     next_look: timedelta | None  # until there is something to admit; None: when it is requested
+    schedules_due: bool
 
 
 async def promote_due(store: Store, worker_id: str, since: str | None) -> Promoted | None:
@@ -80,7 +81,7 @@ async def promote_due(store: Store, worker_id: str, since: str | None) -> Promot
     None if another worker does it at the moment.
     """
     rows = await store.fetch(
-        "select promoted, next_due_in, as_of, next_look "
+        "select promoted, next_due_in, as_of, next_look, schedules_due "
         "from howdah.async_commit(), howdah.promote_due($1, $2)",
         worker_id,
         since,

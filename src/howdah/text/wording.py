@@ -136,6 +136,13 @@ def priority(value: int) -> str:
     return f"{value} ({_PRIORITY_NAMES[value]})" if value in _PRIORITY_NAMES else str(value)
 
 
+def fires(cron: str | None, every: timedelta | None, tz: str) -> str:
+    """Write when a schedule fires: `0 3 * * * Europe/Berlin`, `every 5m`."""
+    if every is not None:
+        return f"every {typed_length(every)}"
+    return f"{cron} {tz}"
+
+
 def key_slots(at_once: int | None, ordered: bool, fair: bool) -> str:
     """Write how many slots each key of a type has."""
     if fair:

@@ -1,12 +1,12 @@
-"""Upkeep: expire, promote, admit, recover and prune; any worker does it, one at a time.
+"""Upkeep: expire, promote, fire, admit, recover and prune; any worker does it, one at a time.
 
 In SQL  sql/70_upkeep/, sql/35_admit/
 
 There is no leader. The worker that asks first does a round, in one transaction; the others get
-nothing to do. A round reports when the next scheduled job is due, and idle workers hear of jobs
-that are scheduled meanwhile (next_due.py). So each job joins the line at its time, and not one
-polling interval late. A worker that was cut off from the database recovers nobody's jobs until the
-other workers have had time to send beats again.
+nothing to do. A round reports when the next scheduled job or the next schedule is due, and idle
+workers hear of those that are added meanwhile (next_due.py). So each job joins the line at its
+time, and not one polling interval late. A worker that was cut off from the database recovers
+nobody's jobs until the other workers have had time to send beats again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from howdah.safe_logging import log_named
 from howdah.store import Store
 from howdah.store import upkeep as store_upkeep
 from howdah.store.errors import transient
+from howdah.upkeep.firing import fire_due
 from howdah.upkeep.next_due import NextDue
 from howdah.upkeep.vacuum import Vacuum
 
@@ -33,6 +34,7 @@ _MOST_PROMOTED = 1000  # jobs that one round promotes at most
 _MOST_EXPIRED = 10_000  # jobs that one round cancels at most
 _LOOK_AGAIN = 0.02  # seconds to wait while another session admits jobs
 _GATHER = 0.02  # seconds between promotions: jobs that are due one after another go together
+_MOST_PATIENT = 1.0  # seconds to wait at most for schedules that another session has locked
 
 
 class Upkeep:
@@ -58,6 +60,7 @@ class Upkeep:
         self._not_before = 0.0
         self._admitted_as_of: str | None = None
         self._admit_at: float | None = None  # when there is something to admit again
+        self._fired_in_vain = 0  # times in a row that a due schedule could not be fired
 
     def received(self, message: str) -> None:
         """Take a message about scheduled jobs: see next_due.py."""
@@ -92,6 +95,8 @@ class Upkeep:
         if result.expired >= _MOST_EXPIRED:  # there may be more: go on at once
             self._round_at = now
         await self._vacuum.start_if_due()
+        if result.schedules_due:
+            return await self._fire()
         return self._wait()
 
     async def promote(self) -> float:
@@ -106,6 +111,18 @@ class Upkeep:
         else:
             self._checked(result.promoted, result.next_due_in)
             self._looked(result, since)
+            if result.schedules_due:
+                return await self._fire()
+        return self._wait()
+
+    async def _fire(self) -> float:
+        """Fire the schedules that are due; returns the seconds until the next check."""
+        if await fire_due(self._store):
+            self._fired_in_vain = 0
+            return 0.0  # ask at once when the next one is due
+        wait = min(_GATHER * 2**self._fired_in_vain, _MOST_PATIENT)
+        self._fired_in_vain = min(self._fired_in_vain + 1, 10)
+        self._not_before = time.monotonic() + wait
         return self._wait()
 
     def _looked(self, result: store_upkeep.Promoted, since: str | None) -> None:

@@ -12,7 +12,7 @@
     errors.py              every error as a page or as JSON
     probes.py              `/healthz` and `/readyz`
     page.py                a route that shows a page
-    pages/                 overview, jobs, job, failures, workers, types, limits, health
+    pages/                 overview, jobs, job, failures, workers, types, limits, schedules, health
     live.py                sends an open page again when it changed, at a bounded cost
     cache.py               shares query results between open pages
     actions.py             what a user can do, for pages and API

@@ -24,6 +24,7 @@ from howdah.handler import check_job_type
 from howdah.job import Draft, Unique
 from howdah.states import State
 from howdah.store import admit as store_admit
+from howdah.store import schedules as store_schedules
 from howdah.store import steer
 from howdah.store.admit import Kept
 from howdah.text.wording import jobs
@@ -212,6 +213,27 @@ async def signal(context: DashboardContext, who: str, id: UUID, name: str, data:
     waited = await context.queue.signal(id, name, data)
     context.audit(who, "signal", str(id), name=name, waited=waited)
     return waited
+
+
+async def pause_schedule(context: DashboardContext, who: str, name: str) -> bool:
+    """Pause a schedule; returns whether that changed anything. Raises UnknownSchedule."""
+    changed = await store_schedules.pause_schedule(context.store, name, who[:MOST_OF_A_NAME])
+    context.audit(who, "pause_schedule", name, changed=changed)
+    return changed
+
+
+async def resume_schedule(context: DashboardContext, who: str, name: str) -> bool:
+    """Resume a schedule; returns whether it was paused. Raises UnknownSchedule."""
+    changed = await store_schedules.resume_schedule(context.store, name)
+    context.audit(who, "resume_schedule", name, changed=changed)
+    return changed
+
+
+async def run_schedule_now(context: DashboardContext, who: str, name: str) -> UUID:
+    """Enqueue a job of a schedule, and return its id. Raises UnknownSchedule."""
+    id = await store_schedules.run_schedule_now(context.store, name)
+    context.audit(who, "run_schedule_now", name, job=str(id))
+    return id
 
 
 async def drain(context: DashboardContext, who: str, worker_id: str) -> bool:

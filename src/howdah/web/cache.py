@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from starlette.requests import Request
 
 from howdah import observe
-from howdah.observe import Diagnosis, LimitOverTime, Limits, OverTime, Overview, Range
+from howdah.observe import Diagnosis, LimitOverTime, Limits, OverTime, Overview, Range, SchedulesNow
 from howdah.web.context import DashboardContext
 
 LIVE = "howdah.live"  # scope key of a live update
@@ -57,6 +57,7 @@ class Cache:
         self._charts: dict[tuple[Range, str | None], CachedQuery[OverTime]] = {}
         self._limit_charts: dict[tuple[Range, str], CachedQuery[LimitOverTime]] = {}
         self._limits = CachedQuery(lambda: observe.limits(store, within=within))
+        self._schedules = CachedQuery(lambda: observe.schedules_now(store, within=within))
         self._overview = CachedQuery(lambda: observe.overview(store, within=within))
         self._diagnosis = CachedQuery(lambda: observe.examine(store, within=within))
 
@@ -81,6 +82,9 @@ class Cache:
 
     async def limits(self, request: Request) -> Limits:
         return await self._limits.get(MAX_AGE if LIVE in request.scope else 0.0)
+
+    async def schedules(self, request: Request) -> SchedulesNow:
+        return await self._schedules.get(MAX_AGE if LIVE in request.scope else 0.0)
 
     async def diagnosis(self, request: Request, max_age: float = DIAGNOSIS_MAX_AGE) -> Diagnosis:
         return await self._diagnosis.get(max_age if LIVE in request.scope else 0.0)

@@ -8,6 +8,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from howdah.checks.limit_names import UnknownLimit
 from howdah.checks.queue_names import UnknownQueue
+from howdah.checks.schedule_names import UnknownSchedule
 from howdah.errors import (
     BadInput,
     HowdahError,
@@ -44,7 +45,7 @@ FOR_PROGRAMS = (
 def status_of(error: HowdahError) -> int:
     """Return the HTTP status of an error."""
     match error:
-        case UnknownQueue() | UnknownLimit():
+        case UnknownQueue() | UnknownLimit() | UnknownSchedule():
             return 404
         case BadInput():
             return 400

@@ -6,6 +6,7 @@ release.py     the server's version: whether a newer minor release is known
 tables.py      the tables: dead rows, vacuum, partitions by day
 workers.py     the workers: alive, silent, held up, upkeep; and the schema they use
 limits.py      named limits that hold jobs back while nothing is at work
+schedules.py   schedules that are late, stopped or orphaned
 
 A check that this role may not do, or that takes too long, is `unknown`, not fine.
 """

@@ -58,7 +58,7 @@ def graded(value: float, warning: float, critical: float) -> Level:
 
 async def examine(store: Store, *, within: timedelta = query.WITHIN) -> Diagnosis:
     """Do every check, each with its own time limit."""
-    from howdah.observe.doctor import database, limits, release, tables, workers
+    from howdah.observe.doctor import database, limits, release, schedules, tables, workers
 
     checks: list[Check] = []
     for name, examination in {
@@ -67,6 +67,7 @@ async def examine(store: Store, *, within: timedelta = query.WITHIN) -> Diagnosi
         **tables.EXAMINATIONS,
         **workers.EXAMINATIONS,
         **limits.EXAMINATIONS,
+        **schedules.EXAMINATIONS,
     }.items():
         try:
             checks += await examination(store, within)

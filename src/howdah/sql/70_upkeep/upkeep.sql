@@ -8,7 +8,8 @@
 --                the others were perhaps disconnected too, and need time to beat again. The database
 --                decides this, because after a network failure delayed messages arrive in any order, also an old
 --                beat and an old upkeep
---   returns      what was done, how long until the next waiting job is due, and until admit has something to do again
+--   returns      what was done, how long until the next waiting job or schedule is due, and until admit has something to do again;
+--                whether a schedule is due, which the worker then fires
 --
 -- Locks (lock_space, 2) until the transaction ends; else as promote, recover and admit.
 
@@ -16,7 +17,7 @@ create or replace function howdah.upkeep(
     p_timeout    interval  default '5 minutes',
     p_worker_id  text      default null
 ) returns table (promoted int, recovered int, failed int, silent_workers text[], next_due_in interval, expired int,
-               next_look interval)
+               next_look interval, schedules_due bool)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 -- pinned plans: see jobs.sql
@@ -52,6 +53,7 @@ begin
         perform howdah.compact_counts();
     end if;
     next_due_in := howdah.next_due_in();
+    schedules_due := coalesce(next_due_in <= '0' and howdah.next_firing_in() <= '0', false);
     perform howdah.fit_fair_widths();
     select a.next_look into next_look from howdah.admit() as a;
     return next;

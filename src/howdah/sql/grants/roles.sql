@@ -50,7 +50,7 @@ grant execute on function
     howdah.measured(timestamptz), howdah.measured_by_minute(timestamptz),
     howdah.lane_counts(int, int, text), howdah.held_counts(int), howdah.scheduled_counts(int),
     howdah.jobs_ahead(text[], int, timestamptz, uuid, int), howdah.workers_now(int), howdah.jobs_by_id(uuid[]), howdah.recent_failures(text, int, int),
-    howdah.retrying_failures(text, int), howdah.limit_counts(int, int, text), howdah.slot_wait_counts(int, int)
+    howdah.retrying_failures(text, int), howdah.scheduled_for(uuid), howdah.limit_counts(int, int, text), howdah.slot_wait_counts(int, int)
     to howdah_observer, howdah_worker;
 
 -- A worker claims, runs and settles jobs, by the verbs or by plain UPDATE. It is also the
@@ -70,7 +70,8 @@ revoke execute on function
     howdah.hand_over(howdah.freed_slot[], text, text[], bool), howdah.limit_new(uuid[]),
     howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text, bool),
     howdah.fit_fair_widths(text[], bool), howdah.request_all_looks(), howdah.compact_limit_history(),
-    howdah.take_back_runs(text[], text[], bigint[]), howdah.join_line(uuid[]), howdah.forget_steps()
+    howdah.take_back_runs(text[], text[], bigint[]), howdah.join_line(uuid[]), howdah.forget_steps(),
+    howdah.scheduled_job(howdah.schedules, timestamptz)
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority, expires_at)

@@ -7,6 +7,7 @@
     queries.py        queries about the queue, its types and workers
     jobs.py           queries about jobs
     limits.py         queries about limits and rules, and changes to them
+    schedules.py      queries about schedules, and pause, resume, run now
     actions.py        what a program can do
     openapi.py        all endpoints as an OpenAPI 3.1 document
     docs_page.py      the same as a page, and the routes of the API

@@ -8,16 +8,23 @@ from typing import Any, cast
 import msgspec
 
 from howdah.version import VERSION
-from howdah.web.api import actions, jobs, limits, queries
+from howdah.web.api import actions, jobs, limits, queries, schedules
 from howdah.web.api.endpoint import Endpoint
 
 ENDPOINTS: list[Endpoint] = [
     *queries.endpoints.all,
     *jobs.endpoints.all,
     *limits.endpoints.all,
+    *schedules.endpoints.all,
     *actions.endpoints.all,
 ]
-TAGS = {"queries": "queue", "jobs": "jobs", "limits": "limits", "actions": "actions"}
+TAGS = {
+    "queries": "queue",
+    "jobs": "jobs",
+    "limits": "limits",
+    "schedules": "schedules",
+    "actions": "actions",
+}
 _REF = "#/components/schemas/{name}"
 _MEANINGS = {
     400: "A parameter or the body is invalid.",

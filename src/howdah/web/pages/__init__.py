@@ -8,6 +8,7 @@
     workers.py   all workers, and one
     types.py     all types, and one
     limits.py    the named limits and the rules of types, and one limit
+    schedules.py the schedules, their firings, and pause, resume, run now
     health.py    the checks of `howdah doctor`
     history.py   the charts of the overview, of a type and of a limit; not a page itself
 
@@ -19,9 +20,20 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from howdah.web.page import PageRoute
-from howdah.web.pages import failures, health, job, jobs, limits, matching, overview, types, workers
+from howdah.web.pages import (
+    failures,
+    health,
+    job,
+    jobs,
+    limits,
+    matching,
+    overview,
+    schedules,
+    types,
+    workers,
+)
 
-_MODULES = (overview, jobs, matching, job, failures, workers, types, limits, health)
+_MODULES = (overview, jobs, matching, job, failures, workers, types, limits, schedules, health)
 
 
 def all_pages() -> list[PageRoute]:

@@ -38,6 +38,7 @@ MEANINGS = {
     "held_up": "A handler that holds the GIL lets nothing else run in its worker: no timeout, no "
     "cancellation, no shutdown.",
     "limits": "A job that holds a slot of a named limit and does not run keeps others waiting.",
+    "schedules": "A schedule that does not fire enqueues no jobs, and nobody notices.",
     "upkeep": "A worker's upkeep puts jobs in line when their time has come.",
     "schema": "The functions in the database and this program must have the same version.",
 }

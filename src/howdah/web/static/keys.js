@@ -1,6 +1,6 @@
 // keys: `/` searches, arrows move through rows, `g` and a letter opens a page, `?` shows help.
 
-const GO = { o: "/", j: "/jobs", f: "/failures", w: "/workers", t: "/types", l: "/limits", h: "/health" };
+const GO = { o: "/", j: "/jobs", f: "/failures", w: "/workers", t: "/types", l: "/limits", s: "/schedules", h: "/health" };
 
 export function keys() {
   let going = false;

@@ -32,6 +32,7 @@ SHOW_NONE = {
     "cancel": "prints ids and states",
     "requeue": "prints ids and states",
     "resume": "prints what was typed",
+    "signal": "prints what was typed",
     "install": "prints numbers",
     "sql": "prints our own files",
     "pg": "prints paths of the embedded server",
@@ -51,6 +52,7 @@ SHOWN = {
         "recover",
         "limits",
         "keys",
+        "schedules",
     ),
 }
 
@@ -78,6 +80,7 @@ def store_everywhere(dsn: str, text: str) -> UUID:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("truncate howdah.jobs, howdah.job_events, howdah.paused_types")
         connection.execute("truncate howdah.workers, howdah.limits, howdah.type_limits")
+        connection.execute("truncate howdah.job_steps, howdah.schedules")
         row = connection.execute(
             "insert into howdah.jobs (job_type, data, result, status, last_error, errors,"
             " worker_id, current_stage, completed_at, attempts, events_count)"
@@ -89,6 +92,21 @@ def store_everywhere(dsn: str, text: str) -> UUID:
             "insert into howdah.job_events (job_id, number, kind, data, attempt, created_at, day)"
             " values (%s, 1, %s, %s, 1, now(), current_date)",
             [row[0], text, Jsonb({text: text})],
+        )
+        connection.execute(
+            "insert into howdah.job_steps"
+            " (job_id, kind, name, number, function, attempt, started_at, ended_at, result)"
+            " values (%s, 'step', %s, 1, %s, 1, now(), now(), %s)",
+            [row[0], text, text, Jsonb(text)],
+        )
+        connection.execute(
+            "select howdah.set_schedule(%s, %s, %s, '0 3 * * *', p_by => %s)",
+            [job_type, job_type, Jsonb({text: text}), text],
+        )
+        connection.execute(
+            "update howdah.schedules set problem = %(text)s, paused_by = %(text)s, tz = %(text)s,"
+            " cron = %(text)s",
+            {"text": text},
         )
         connection.execute(
             "insert into howdah.jobs (job_type, status, worker_id, current_stage, claimed_at,"
@@ -122,6 +140,8 @@ def commands(id: UUID, job_type: str) -> list[tuple[str, ...]]:
         ("recover",),
         ("limits",),
         ("keys", job_type),
+        ("schedules",),
+        ("schedules", "next"),
         ("jobs", "--waits-for", "key", "--key", job_type),
     ]
 

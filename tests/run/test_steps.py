@@ -353,6 +353,31 @@ async def test_a_worker_that_has_lost_the_job_cannot_store_a_step(queue: Queue) 
     assert await steps_of(queue, handle.id) == []
 
 
+async def test_a_step_whose_connection_is_cut_is_stored_again(queue: Queue, dsn: str) -> None:
+    ran: list[int] = []
+
+    async with Queue(dsn) as operator:
+
+        async def charge() -> int:
+            ran.append(1)
+            await operator.store.fetch(
+                "select pg_terminate_backend(pid) from pg_stat_activity "
+                "where datname = current_database() and pid <> pg_backend_pid()"
+            )
+            return 7
+
+        @queue.job(max_attempts=1)
+        async def order(ctx: JobContext) -> int:
+            return await ctx.step("charge", charge) + await ctx.step("again", charge)
+
+        handle = await order.enqueue()
+        async with queue.worker():
+            await eventually(lambda: len(ran) == 2, "both steps have run")
+            assert await handle.result(timeout=30) == 14
+        assert ran == [1, 1]
+        assert [step[1] for step in await steps_of(operator, handle.id)] == ["charge", "again"]
+
+
 async def test_steps_that_end_together_are_stored_together(queue: Queue) -> None:
     async def work_of(n: int) -> int:
         return n

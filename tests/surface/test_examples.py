@@ -32,6 +32,9 @@ OUTPUT = {
         "expired: it was not started",
         "existed: False",
     ],
+    "steps": [
+        "charged order 7\nIt waits for the signal approved\nshipped with receipt 7, approved by",
+    ],
     "bulk": ["enqueued 10,000 jobs", "completed so far: 10,000"],
 }
 

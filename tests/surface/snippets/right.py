@@ -46,6 +46,35 @@ async def paid() -> None:
     assert_type(SyncQueue.of(queue).job_type(pay).enqueue(number=1).result(), Receipt)
 
 
+async def charge(number: int, *, tip: float = 0.0) -> Receipt:
+    return Receipt(number)
+
+
+def charge_in_thread(number: int) -> Receipt:
+    return Receipt(number)
+
+
+@queue.job
+async def order(ctx: JobContext, number: int) -> None:
+    assert_type(await ctx.step("charge", charge, number, tip=0.5), Receipt)
+    await ctx.sleep(timedelta(days=3))
+    await ctx.sleep(60, name="remind")
+    approved: dict[str, str] = await ctx.wait_for("approved", timeout=60)
+    ctx.checkpoint(approved)
+    assert await ctx.last_checkpoint() == approved
+
+
+@queue.job
+def order_in_thread(ctx: JobContext, number: int) -> None:
+    assert_type(ctx.step("charge", charge_in_thread, number), Receipt)
+
+
+async def approve(handle: Handle[None]) -> None:
+    assert_type(await handle.signal("approved", {"by": "ann"}), bool)
+    assert_type(await queue.signal(handle.id, "approved"), bool)
+    assert_type(SyncQueue.of(queue).signal(handle.id, "approved"), bool)
+
+
 @queue.job
 async def bare(path: str, width: int) -> dict[str, int]:
     return {path: width}

@@ -580,6 +580,32 @@ async def test_a_handler_that_cannot_be_stopped_in_its_block_is_rolled_back(
     assert await written(effects) == []
 
 
+async def test_a_worker_that_stops_releases_a_job_whose_handler_stays_in_its_block(
+    queue: Queue, effects: asyncpg.Connection[asyncpg.Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("howdah.worker.CLEANUP", 0.1)
+    may_end, inside = asyncio.Event(), asyncio.Event()
+
+    @queue.job
+    async def stubborn(ctx: JobContext) -> None:
+        async with ctx.transaction() as conn:
+            await write(conn, 1)
+            inside.set()
+            while not may_end.is_set():
+                try:
+                    await may_end.wait()
+                except asyncio.CancelledError:
+                    continue
+
+    handle = await stubborn.enqueue()
+    async with queue.worker(grace=0):
+        await inside.wait()
+    job = await handle.job()
+    assert (job.status, job.attempts) == (State.PENDING, 0)
+    assert await written(effects) == []
+    may_end.set()
+
+
 async def _is_zero(connection: asyncpg.Connection[asyncpg.Record], sql: str) -> bool:
     return await connection.fetchval(sql) == 0
 

@@ -255,8 +255,8 @@ class Completions:
     def ended(self, claim: Claim) -> None:
         """Forget an attempt; a transaction that its code still has open is rolled back."""
         known = self.known.pop((claim.id, claim.attempt), None)
-        if known is not None:
-            roll_back(known)
+        if known is not None and known.connection is not None:
+            close_at_once(known.connection)
 
     async def close(self) -> None:
         if self._pool is None:
@@ -266,13 +266,6 @@ class Completions:
                 await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
-
-
-def roll_back(known: Completion) -> None:
-    """End the transaction of a handler that cannot be stopped, by closing its connection."""
-    if (connection := known.connection) is not None:
-        known.connection = None
-        close_at_once(connection)
 
 
 async def _no_reports() -> dict[LeaseKey, str]:

@@ -27,7 +27,7 @@ from howdah.in_hand import InHand
 from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Ending, Fail, HandBack, Outcome, Release
 from howdah.run.attempt import Attempt
-from howdah.run.completions import Completion, Completions, roll_back
+from howdah.run.completions import Completion, Completions
 from howdah.run.context import JobContext, current, lose, outcome_unless_left
 from howdah.run.detach_task import detach
 from howdah.run.hooks import HookCalls
@@ -465,10 +465,8 @@ class Executor:
         task = attempt.task
         if attempt.ended or task is None:
             return
-        if self._completing and (known := self._completion_of(attempt)) is not None:
-            if known.ending:
-                return  # its code has ended, or was abandoned before
-            roll_back(known)
+        if self._completing and (known := self._completion_of(attempt)) and known.ending:
+            return  # its code has ended, or was abandoned before
         claim = attempt.claim
         _log.warning(
             "job.abandoned id=%s type=%s: its handler goes on although it was cancelled",

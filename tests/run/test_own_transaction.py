@@ -151,10 +151,13 @@ async def test_a_worker_that_was_given_up_rolls_back(
     handle = await order.enqueue()
     async with queue.worker(silent_after=3600):
         await inside.wait()
-        await effects.execute(  # what recover does, without the message to the worker
-            "update howdah.jobs_live set status = 'pending', worker_id = null, ready_at = now()"
+        await effects.execute(  # what recover does, but nobody can claim it yet
+            "update howdah.jobs_live set status = 'pending', worker_id = null, ready_at = null, "
+            "run_at = now() + interval '1 hour'"
         )
         may_end.set()
+        await eventually(lambda: bool(errors))
+        await effects.execute("update howdah.jobs_live set run_at = null, ready_at = now()")
         await handle.result(timeout=20)
     assert isinstance(errors[0], StaleLease)
     assert await written(effects) == [2]

@@ -26,6 +26,7 @@ OUTPUT = {
         "wait_for_file: completed after 1 of 1",
     ],
     "transaction": ["committed: order 1 is confirmed", "orders with a job: {1}"],
+    "exactly_once": ["result: {'paid': 100}", "attempts: 2", "paid: 100"],
     "unique": [
         "enqueued 1 job: [False, True, True]",
         "indexed /home",

@@ -52,6 +52,7 @@ def test_a_schedule_is_paused_resumed_and_run(cli: Cli) -> None:
     assert cli.json("schedules", "resume", "poll") == {"name": "poll", "resumed": False}
     id = cli.ok("schedules", "run-now", "poll").strip()
     assert cli.json("show", id)["job_type"] == "fetch"
+    assert "scheduled for" in cli.ok("show", id)
     assert len(cli.json("schedules", "run-now", "poll")["id"]) == 36
     (schedule,) = cli.json("schedules")
     assert schedule["last_status"] == "pending"

@@ -80,6 +80,7 @@ async def test_a_schedule_is_paused_resumed_and_run_by_forms(
     answer = await send(client, "/schedules/run-now", name)
     schedule = await queue.schedules.get(ODD)
     assert answer.headers["location"] == f"/jobs/{schedule.last_job_id}"
+    assert "scheduled for" in (await client.get(answer.headers["location"])).text
     lines = [message for message in caplog.messages if message.startswith("web.action")]
     assert [re.findall(r"did=(\w+)", line) for line in lines] == [
         ["pause_schedule"],

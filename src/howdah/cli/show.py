@@ -108,6 +108,7 @@ def _facts(job: Job, waits_for: str | None) -> Table:
         facts.add_row("worker", one_line(job.worker_id))
     for name, at in (
         ("created", job.created_at),
+        ("scheduled for", job.scheduled_for),
         ("due", job.run_at),
         ("expires", job.expires_at),
         ("claimed", job.claimed_at),

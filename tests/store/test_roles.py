@@ -59,7 +59,7 @@ FUNCTIONS_OF_NO_ROLE = {
     *("hand_over", "limit_new", "admit_keys", "admit_limit", "apply_type_limit"),
     *("request_all_looks", "fit_fair_widths", "compact_limit_history", "take_back_runs"),
     *("join_line", "forget_steps"),
-    "scheduled_job",
+    *("scheduled_job", "refuse_firing"),
 }
 
 

@@ -154,7 +154,7 @@ class Reports:
             rows = [(r.claim, r.percent, r.stage) for r in part]
             return await store_run.progress(store, worker_id, rows)
 
-        await _write_last("progress", progressed, write, lost)
+        await _write_last(progressed, write, lost, _log_refused_progress)
 
     async def _write_checkpoints(
         self, store: Store, worker_id: str, checkpoints: list[_Report], lost: set[UUID]
@@ -163,7 +163,7 @@ class Reports:
             rows = [(r.claim, r.checkpoint) for r in part if r.checkpoint is not None]
             return await store_steps.save_checkpoints(store, worker_id, rows)
 
-        await _write_last("checkpoint", checkpoints, write, lost)
+        await _write_last(checkpoints, write, lost, _log_refused_checkpoint)
 
     def _put_back(
         self, events: list[_Event], progressed: list[_Report], checkpoints: list[_Report]
@@ -191,10 +191,10 @@ class Reports:
 
 
 async def _write_last(
-    what: str,
     reports: list[_Report],
     write: Callable[[Sequence[_Report]], Awaitable[set[UUID]]],
     lost: set[UUID],
+    log_refused: Callable[[str], None],
 ) -> None:
     """Write the last value of each job; a written or refused one is removed from the list."""
 
@@ -204,10 +204,18 @@ async def _write_last(
 
     async def refused(report: _Report, error: Exception) -> None:
         del reports[0]
-        _log.error("%s.refused %s", what, _refusal(report.claim, error))
+        log_refused(_refusal(report.claim, error))
 
     if reports:
         await write_in_parts(list(reports), write, written, refused)
+
+
+def _log_refused_progress(refusal: str) -> None:
+    _log.error("progress.refused %s", refusal)
+
+
+def _log_refused_checkpoint(refusal: str) -> None:
+    _log.error("checkpoint.refused %s", refusal)
 
 
 def _merge(old: _Report, new: _Report) -> None:

@@ -71,7 +71,8 @@ revoke execute on function
     howdah.admit_keys(text[], text[]), howdah.admit_limit(text, timestamptz), howdah.apply_type_limit(text, bool),
     howdah.fit_fair_widths(text[], bool), howdah.request_all_looks(), howdah.compact_limit_history(),
     howdah.take_back_runs(text[], text[], bigint[]), howdah.join_line(uuid[]), howdah.forget_steps(),
-    howdah.scheduled_job(howdah.schedules, timestamptz)
+    howdah.scheduled_job(howdah.schedules, timestamptz),
+    howdah.refuse_firing(howdah.schedules, timestamptz[], timestamptz, timestamptz)
     from howdah_worker;
 grant update (status, progress, current_stage, worker_id, claimed_at, started_at, completed_at,
               last_error, run_at, priority, expires_at)

@@ -56,6 +56,8 @@ FUNCTIONS: dict[str, set[str]] = {
     "touch_job_types(text[])": _worker,
     "complete(text,uuid[],integer[],jsonb[],interval[])": _worker,
     "complete_and_claim(text,uuid[],integer[],jsonb[],interval[],text[])": _worker,
+    "complete_in_transaction(jsonb)": _worker,
+    "completion_state(text,uuid,integer)": _worker,
     "fail(text,uuid[],integer[],text[],text[],interval[])": _worker,
     "retry(text,uuid[],integer[],text[],interval[],text[],interval[])": _worker,
     "release(text,uuid[],integer[],interval[])": _worker,

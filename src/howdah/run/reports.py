@@ -150,7 +150,7 @@ class Reports:
             rows = [(r.claim, r.percent, r.stage) for r in part]
             return await store_run.progress(store, worker_id, rows)
 
-        await _write_last("progress", progressed, write, lost)
+        await _write_last(_log_progress, progressed, write, lost)
 
     async def _write_checkpoints(
         self, store: Store, worker_id: str, checkpoints: list[_Report], lost: set[UUID]
@@ -159,7 +159,7 @@ class Reports:
             rows = [(r.claim, r.checkpoint) for r in part if r.checkpoint is not None]
             return await store_steps.save_checkpoints(store, worker_id, rows)
 
-        await _write_last("checkpoint", checkpoints, write, lost)
+        await _write_last(_log_checkpoint, checkpoints, write, lost)
 
     def _put_back(
         self, events: list[_Event], progressed: list[_Report], checkpoints: list[_Report]
@@ -186,8 +186,16 @@ class Reports:
                     _merge(report, new)
 
 
+def _log_progress(refusal: str) -> None:
+    _log.error("progress.refused %s", refusal)
+
+
+def _log_checkpoint(refusal: str) -> None:
+    _log.error("checkpoint.refused %s", refusal)
+
+
 async def _write_last(
-    what: str,
+    log_refusal: Callable[[str], None],
     reports: list[_Report],
     write: Callable[[Sequence[_Report]], Awaitable[set[UUID]]],
     lost: set[UUID],
@@ -200,7 +208,7 @@ async def _write_last(
 
     async def refused(report: _Report, error: Exception) -> None:
         del reports[0]
-        _log.error("%s.refused %s", what, _refusal(report.claim, error))
+        log_refusal(_refusal(report.claim, error))
 
     if reports:
         await write_in_parts(list(reports), write, written, refused)

@@ -14,7 +14,18 @@ from tests.cli.support import Cli, invoke, run
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
 PROMISED = {
-    *("demo", "worker", "enqueue", "jobs", "show", "watch", "cancel", "requeue", "recover"),
+    *(
+        "demo",
+        "worker",
+        "enqueue",
+        "jobs",
+        "show",
+        "watch",
+        "cancel",
+        "requeue",
+        "signal",
+        "recover",
+    ),
     *("stats", "install", "sql", "pg", "bench", "completion"),
     *("why", "doctor", "metrics", "pause", "resume", "keys", "limits", "top", "web", "dev"),
     "schedules",

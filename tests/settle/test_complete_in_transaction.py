@@ -81,7 +81,7 @@ def test_a_lost_lease_aborts_the_transaction(db: Database) -> None:
     (again,) = db.claim("mail")
     with pytest.raises(psycopg.Error, match="given to another worker") as caught:
         write_and_complete(db, claim)
-    assert caught.value.sqlstate == "HW008"
+    assert caught.value.sqlstate == "HW010"
     assert db.column("select n from effects") == []
     assert state_of(db, claim) == "lost"
     assert state_of(db, again) == "held"

@@ -67,6 +67,6 @@ def _complete(client: Client, lease: Lease) -> None:
     try:
         client.ask("select howdah.complete_in_transaction(%s::jsonb)", json.dumps(completion))
     except psycopg.Error as error:
-        if error.sqlstate != "HW008":
+        if error.sqlstate != "HW010":
             raise
     client.ask("commit")  # rolls back after an error

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Pool = asyncpg.Pool[asyncpg.Record]
 
 State = Literal["completed", "open", "held", "lost"]
-STALE_LEASE = "HW008"
+STALE_LEASE = "HW010"
 
 _SET = """
     select case when to_regprocedure('howdah.complete_in_transaction(jsonb)') is not null

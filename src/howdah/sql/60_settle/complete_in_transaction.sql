@@ -1,7 +1,7 @@
 -- complete_in_transaction · claimed, running → completed
 --
 -- As complete, for one attempt, as the last statement of a transaction that has other effects, too: they are committed together or not
--- at all. A stale lease aborts the transaction (SQLSTATE HW008).
+-- at all. A stale lease aborts the transaction (SQLSTATE HW010).
 --
 --   p_completion  {"worker_id", "id", "attempt"}, the lease; {"result"}; {"began_ago"}, seconds since the handler began;
 --                 {"transaction"}, the value to which this transaction has set howdah.transaction before. That setting ends with a
@@ -48,7 +48,7 @@ begin
     elsif v_job.id is null and not exists (select from howdah.workers as w where w.id = v_worker_id) then
         return 'other database';
     end if;
-    raise exception using errcode = 'HW008',
+    raise exception using errcode = 'HW010',
         message = format('job %s is no longer this handler''s: it was cancelled or given to another worker', v_id);
 end;
 $$;

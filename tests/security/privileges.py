@@ -80,7 +80,7 @@ FUNCTIONS: dict[str, set[str]] = {
     "due_schedules(integer)": _worker,
     "fire_schedules(jsonb)": _worker,
     "refuse_firing(howdah.schedules,timestamp with time zone[],timestamp with time zone"
-    ",timestamp with time zone)": _worker,
+    ",timestamp with time zone)": _no_role,
     "refuse_schedule(text,text,jsonb,text,interval,text,text,text,jsonb)": _worker,
     "refuse_unknown_schedule(text)": _worker,
     "register_schedules(text,text[],jsonb)": _worker,

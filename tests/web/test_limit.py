@@ -35,6 +35,7 @@ async def test_every_query_has_the_limit(queue: Queue, monkeypatch: pytest.Monke
     await queue.claim(["mail"], 1, worker_id="w")
     id = (await queue.enqueue("mail")).id
     await queue.set_limit("api", at_once=1)
+    await queue.schedules.set("nightly", queue.draft("mail"), cron="0 3 * * *")
     app = dashboard(queue, access=open_access(), within=LIMIT, read_only=True)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -56,6 +57,7 @@ def _example(path: str, id: UUID) -> str:
         "{job_type}": "mail",
         "{worker_id:path}": "w",
         "{limit_name:path}": "api",
+        "{schedule}": "nightly",
         "{limit}": "api",
     }.items():
         path = path.replace(part, value)

@@ -21,7 +21,7 @@ import pytest
 from bench.quick.commits import NoCommit, choose, extract
 from tests.support.processes import ROOT
 
-STAND_IN = "ef2d567880"
+STAND_IN = "ad9ecde499"
 NO_RELEASE = "NO EARLIER RELEASE: no tag v… is an ancestor, so no upgrade from a release was tested"
 
 

@@ -259,7 +259,7 @@ async def test_an_attempt_that_is_lost_before_it_begins_frees_its_slot(queue: Qu
         def start_and_lose(claim: Claim) -> None:
             start(claim)
             if claim.id == handle.id:
-                executor.lose({claim.id})
+                executor.lose({(claim.id, claim.attempt)})
 
         executor.start = start_and_lose
         other = await work.enqueue()
@@ -267,3 +267,23 @@ async def test_an_attempt_that_is_lost_before_it_begins_frees_its_slot(queue: Qu
         assert worker.free_slots == 1
         await handle.cancel()
     assert began == ["work"], "the lost attempt never began"
+
+
+async def test_an_answer_about_an_earlier_attempt_does_not_stop_a_later_one(queue: Queue) -> None:
+    """The worker was silent, and its job was recovered and claimed again, by the same worker."""
+
+    @queue.job
+    async def work(ctx: JobContext) -> None: ...
+
+    async with asyncio.timeout(60), queue.worker(concurrency=1) as worker:
+        executor = worker._started().executor  # pyright: ignore[reportPrivateUsage]
+        start = executor.start
+
+        def start_and_lose_an_earlier_one(claim: Claim) -> None:
+            start(claim)
+            executor.lose({(claim.id, claim.attempt - 1)})
+
+        executor.start = start_and_lose_an_earlier_one
+        handle = await work.enqueue()
+        await handle.result(timeout=20)
+        assert (await handle.job()).status is State.COMPLETED

@@ -19,11 +19,10 @@ from collections.abc import Mapping
 from contextvars import copy_context
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from howdah.errors import BadInput
 from howdah.handler import Handler, PayloadMismatch
-from howdah.in_hand import InHand
+from howdah.in_hand import InHand, LeaseKey
 from howdah.job import Claim
 from howdah.outcomes import Cancel, Complete, Ending, Fail, HandBack, Outcome, Release
 from howdah.run.attempt import Attempt
@@ -108,7 +107,7 @@ class Executor:
         if (earlier := self._running.get(claim.id)) is not None:
             if earlier.claim.attempt == claim.attempt and not earlier.lost:
                 return  # the server crashed and lost the record of our claim
-            self.lose({claim.id})
+            self.lose({(claim.id, earlier.claim.attempt)})
             self._abandon_task(earlier)
         self._begin(self._add(claim))
 
@@ -141,11 +140,15 @@ class Executor:
         return [(a.claim, a.began) for a in unmarked]
 
     def lose(
-        self, ids: set[UUID], why: str = "it was cancelled or given to another worker"
+        self, leases: set[LeaseKey], why: str = "it was cancelled or given to another worker"
     ) -> None:
-        """Stop attempts whose lease is no longer valid; they will not be settled."""
-        for id in ids:
-            if (attempt := self._running.get(id)) is not None and not attempt.lost:
+        """Stop attempts whose lease is no longer valid; they will not be settled.
+
+        The same job may be here again, in a later attempt that is not lost.
+        """
+        for id, number in leases:
+            attempt = self._running.get(id)
+            if attempt is not None and attempt.claim.attempt == number and not attempt.lost:
                 if self._completing and self._completions.decides(attempt.claim):
                     continue  # its own transaction may have completed it
                 attempt.lost = True

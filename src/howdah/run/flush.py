@@ -113,9 +113,10 @@ class Flusher:
             refused,
         )
 
-    async def _lost(self) -> set[UUID]:
+    async def _lost(self) -> set[LeaseKey]:
         leases = self._in_hand.running_leases()
         async with self._store.acquire() as connection:
-            return await store_run.beat(
+            ids = await store_run.beat(
                 connection, self._worker_id, leases, self._silent_after, None
             )
+        return {lease for lease in leases if lease[0] in ids}

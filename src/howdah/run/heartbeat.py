@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from uuid import UUID
 
+from howdah.in_hand import LeaseKey
 from howdah.run.beat_process import BeatProcess
 from howdah.safe_logging import log_named
 from howdah.store import Store
@@ -34,7 +34,7 @@ NOTABLE = 1.0  # seconds: a shorter delay may come from a busy machine
 REPORTED_FOR = 3600.0  # seconds for which the worker's row says that it was held up
 LONGEST = timedelta(minutes=5)  # that a handler may hold the GIL before its jobs are recovered
 
-Leases = Callable[[], list[tuple[UUID, int]]]
+Leases = Callable[[], list[LeaseKey]]
 
 
 class Heartbeat:
@@ -49,7 +49,7 @@ class Heartbeat:
         silent_after: timedelta,
         info: Callable[[], str],
         leases: Leases,
-        on_lost: Callable[[set[UUID]], None],
+        on_lost: Callable[[set[LeaseKey]], None],
         types_at_work: Callable[[float], list[str]] = lambda _: [],
         held_up_limit: timedelta = LONGEST,
     ) -> None:
@@ -159,11 +159,12 @@ class Heartbeat:
             self._awake.set()
 
     async def _beat(self, connection: Connection) -> None:
+        leases = self._leases()
         async with asyncio.timeout(self._beat_timeout):
-            lost = await store_run.beat(
-                connection, self._worker_id, self._leases(), self._silent_after, self._info()
+            ids = await store_run.beat(
+                connection, self._worker_id, leases, self._silent_after, self._info()
             )
-        if lost:
+        if lost := {lease for lease in leases if lease[0] in ids}:
             self._on_worker_loop(self._on_lost, lost)
 
     @property

@@ -13,7 +13,7 @@ must not count as completed: see `refused`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -105,8 +105,8 @@ class Reports:
             report = self._gathered[claim.id] = _Report(claim)
         return report
 
-    async def flush(self, store: Store, worker_id: str) -> set[UUID]:
-        """Send the collected reports; returns the jobs that are no longer ours."""
+    async def flush(self, store: Store, worker_id: str) -> set[Lease]:
+        """Send the collected reports; returns the leases that are no longer ours."""
         if not self._gathered:
             return set()
         with self._lock:
@@ -114,7 +114,7 @@ class Reports:
         events = [event for report in reports for event in report.all_events()]
         progressed = [r for r in reports if r.percent is not None or r.stage]
         checkpoints = [r for r in reports if r.checkpoint is not None]
-        lost: set[UUID] = set()
+        lost: set[Lease] = set()
         try:
             # events first: a follower that sees a new progress must also see the events before it
             await self._write_events(store, worker_id, events, lost)
@@ -126,7 +126,7 @@ class Reports:
         return lost
 
     async def _write_events(
-        self, store: Store, worker_id: str, events: list[_Event], lost: set[UUID]
+        self, store: Store, worker_id: str, events: list[_Event], lost: set[Lease]
     ) -> None:
         """Write events in order; a written or refused event is removed from the list."""
 
@@ -134,7 +134,7 @@ class Reports:
             return await store_run.emit(store, worker_id, [(e.claim, e.kind, e.data) for e in part])
 
         def written(part: Sequence[_Event], ours: set[UUID]) -> None:
-            lost.update({event.claim.id for event in part} - ours)
+            lost.update(_leases(event.claim for event in part if event.claim.id not in ours))
             del events[: len(part)]
 
         async def refused(event: _Event, error: Exception) -> None:
@@ -148,7 +148,7 @@ class Reports:
             await write_in_parts(events[: _fitting(events)], write, written, refused)
 
     async def _write_progress(
-        self, store: Store, worker_id: str, progressed: list[_Report], lost: set[UUID]
+        self, store: Store, worker_id: str, progressed: list[_Report], lost: set[Lease]
     ) -> None:
         async def write(part: Sequence[_Report]) -> set[UUID]:
             rows = [(r.claim, r.percent, r.stage) for r in part]
@@ -157,7 +157,7 @@ class Reports:
         await _write_last(progressed, write, lost, _log_refused_progress)
 
     async def _write_checkpoints(
-        self, store: Store, worker_id: str, checkpoints: list[_Report], lost: set[UUID]
+        self, store: Store, worker_id: str, checkpoints: list[_Report], lost: set[Lease]
     ) -> None:
         async def write(part: Sequence[_Report]) -> set[UUID]:
             rows = [(r.claim, r.checkpoint) for r in part if r.checkpoint is not None]
@@ -193,13 +193,13 @@ class Reports:
 async def _write_last(
     reports: list[_Report],
     write: Callable[[Sequence[_Report]], Awaitable[set[UUID]]],
-    lost: set[UUID],
+    lost: set[Lease],
     log_refused: Callable[[str], None],
 ) -> None:
     """Write the last value of each job; a written or refused one is removed from the list."""
 
     def written(part: Sequence[_Report], ours: set[UUID]) -> None:
-        lost.update({report.claim.id for report in part} - ours)
+        lost.update(_leases(report.claim for report in part if report.claim.id not in ours))
         del reports[: len(part)]
 
     async def refused(report: _Report, error: Exception) -> None:
@@ -208,6 +208,10 @@ async def _write_last(
 
     if reports:
         await write_in_parts(list(reports), write, written, refused)
+
+
+def _leases(claims: Iterable[Claim]) -> set[Lease]:
+    return {(claim.id, claim.attempt) for claim in claims}
 
 
 def _log_refused_progress(refusal: str) -> None:

@@ -173,6 +173,9 @@ def attempts_of_a_job_do_not_overlap(result: StoryResult) -> Iterator[str]:
             given_up = taken.get((job, run.worker, run.attempt))
             if given_up is not None and given_up <= later.began:
                 continue
+            given_up = taken.get((job, later.worker, later.attempt))
+            if later.attempt < run.attempt and given_up is not None and given_up <= run.began:
+                continue  # a worker that was silent begins what it does not hold any more
             if not result.history.crashed_around(run.began):
                 yield (
                     f"job {job}: attempt {later.attempt} began on {later.worker} while "
